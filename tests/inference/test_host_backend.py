@@ -34,6 +34,7 @@ RULES = [
     ExitRule(),
     ExitRule(min_steps=1, policy_margin=2000, best_move_unchanged=False),
     ExitRule(value_drift=400),
+    ExitRule(min_steps=1, best_move_unchanged=False, value_drift=400),
 ]
 
 
@@ -129,6 +130,21 @@ def test_kinds_of_networks_agree_whatever_the_kernel(
     backend = CpuBackend(_kind(kind), 5, rule, dense=dense)
     assert same(answer(backend, ask(NUM_ROWS), rows, 5), expected)
     assert len(np.unique(expected[0])) > 50
+
+
+@pytest.mark.parametrize("rule", [ExitRule(), RULES[-1]])
+def test_the_only_legal_move_may_leave_within_the_steps_taken_at_once(rule: ExitRule) -> None:
+    rows, asked = list(range(NUM_ROWS)), [ask(NUM_ROWS) for _ in range(2)]
+    for requests in asked:
+        requests.num_legal[::3] = 1
+    expected = answer(open_backend("reference", _kind("graded"), 7, rule), asked[0], rows, 7)
+    found = answer(CpuBackend(_kind("graded"), 24, rule), asked[1], rows, 24)
+    assert np.array_equal(found[1], expected[1])
+    assert np.array_equal(found[2], expected[2])
+    for row, count in enumerate(asked[0].num_legal):
+        assert np.array_equal(found[0][row, :count], expected[0][row, :count])
+    assert set(found[2][::3]) == {rule.min_steps}
+    assert set(found[2]) > {rule.min_steps}
 
 
 @pytest.mark.parametrize("history", [2, 8])

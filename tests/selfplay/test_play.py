@@ -1,12 +1,12 @@
 from functools import cache
 from pathlib import Path
 
-import chess
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.chess.walks import why_over
 from tests.kernels import exposed
 from tests.selfplay.playing import LoudBackend, play, replay
 from vecchess.chess.fen import to_fens
@@ -24,21 +24,6 @@ from vecchess.store.records import (
 )
 
 pack_ply = exposed(ply_log.pack_ply)
-
-
-def why_over(board: chess.Board) -> Termination:
-    """python-chess's reason, draws claimed as soon as the board allows it."""
-    if board.is_checkmate():
-        return Termination.CHECKMATE
-    if board.is_insufficient_material():
-        return Termination.INSUFFICIENT_MATERIAL
-    if board.is_stalemate():
-        return Termination.STALEMATE
-    if board.is_fifty_moves():
-        return Termination.FIFTY_MOVES
-    if board.is_repetition(3):
-        return Termination.THREEFOLD
-    return Termination.ONGOING
 
 
 def assert_games_are_right(records: GameRecords, max_plies: int, chess960: bool = False) -> None:

@@ -135,7 +135,7 @@ def test_what_a_lost_device_leaves_is_saved_at_once(
 ) -> None:
     """Games are not on the device: neither those that ended nor those in progress wait for their
     interval, so that a device which is lost before any game ends gets somewhere all the same."""
-    run, notes, restarts = played(tmp_path, f"{FAKE}?lost_after=80", interval_s=3600.0)
+    run, notes, restarts = played(tmp_path, f"{FAKE}?lost_after=30", interval_s=3600.0)
     assert restarts > 1
     assert digest_of(run, 0, NUM_GAMES) == undisturbed.digest()
     assert all("it is a fake, and lost" in line for line in notes.deaths)

@@ -38,7 +38,7 @@ BATCH, SIZES = 64, NetConfig(num_planes=25, blocks=1, channels=32)
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trainers, "exported", lambda net: None)
+    monkeypatch.setattr(Learner, "exported", lambda learner: None)
 
 
 class CallLog(list[str]):
@@ -79,7 +79,7 @@ def trainer_with(
         barrier=lambda: None,
         heartbeat=lambda reason, is_done: Heartbeat(reason, True),
     )
-    learner = SimpleNamespace(weights=list, played=None, steps=1)
+    learner = SimpleNamespace(weights=list, exported=lambda: None, played=None, steps=1)
     gate = StubGate(stop, answers)
     parts: list[Any] = [config, RunFolder(tmp_path), ranks, stop, learner, None, calls, gate]
     trainer = Trainer(*parts)

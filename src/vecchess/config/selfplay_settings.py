@@ -70,7 +70,8 @@ class SelfplayConfig(PlayConfig):
     """Games to play in all, numbered from 0; 0 or "forever": until the run is stopped."""
     net: Annotated[str, OnResume.FIXED] = DEFAULT_NET
     """Network file, default, tiny, small, base, large, sizes (.toml), material or constant.
-    "default" is a trained network; a preset or a file of sizes makes a new one from the seed."""
+    "default" is a trained network; a preset or a file of sizes makes a new one from the seed;
+    "module:package.module:make" a module of your own, see docs/own-network.md."""
 
     @property
     def num_games(self) -> int:

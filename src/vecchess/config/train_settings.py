@@ -15,7 +15,8 @@ _AS_DRAWN: dict[str, Any] = {"mirror": False, "optimiser": {"ema": 0.0, "lr": 4e
 """Moves are learnt as the newest weights drew them."""
 OBJECTIVE_DEFAULTS: dict[str, dict[str, Any]] = {
     "alphazero": {
-        "tree": {"search": "gumbel", "sims": 16},
+        # with fewer moves considered, learning from nothing was not measured (decision 260)
+        "tree": {"search": "gumbel", "sims": 16, "considered": 16},
         "game": {"temperature": "1.0,30:0.5"},  # later random moves drown the result
     },
     "supervised": {"loss": {"root_value_share": 1.0}},
@@ -103,7 +104,8 @@ class TrainConfig(PlayConfig):
     """What is learnt. "alphazero" learns the results of searches, "ppo" and "reinforce" learn from
     games whose moves are drawn from the policy, "supervised" from recorded games."""
     net: Annotated[str, OnResume.FIXED] = "tiny"
-    """tiny, small, base, large, sizes (.toml), or a network to continue from: a file, default."""
+    """tiny, small, base, large, sizes (.toml), or a network to continue from: a file, default; or a
+    module of your own, "module:package.module:make", see docs/own-network.md."""
     history: Annotated[Annotated[int, Field(ge=1, le=8)] | None, OnResume.FIXED] = None
     """Positions of the game that a new network sees, the newest included. Without it the number in
     its file of sizes, 1 for a preset."""

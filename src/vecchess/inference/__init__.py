@@ -5,11 +5,16 @@ engine            the inference loop: admit, advance one time step, harvest
 slot_table        assigns waiting rows to free slots
 backend           the protocol that a device implements
 backend_registry  opens backends by name, or by a factory of the user's
-host_backend      rows, slots and exit rule of the backends that compute on the host
+host_backend      rows and slots of the backends that compute on the host
+stepwise_backend  those that take one time step a turn, and the exit rule
 exit_rule         the rule by which a position leaves before T time steps
+module_backend    the backend of torch modules that users bring
+playable_net      the networks that backends compute
 cpu               the fast backend of the processor
 cuda              the backend of NVIDIA GPUs
 reference         the slow backend in plain torch
+float_answers     answers of networks that compute floats, as integers
+torch_evaluator   a module of torch as an evaluator of searches
 builtin           networks without weights: constant, material
 tune              chooses slot counts and exit rules by measurement
 device_errors     failures of a device as errors of one line

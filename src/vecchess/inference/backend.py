@@ -5,8 +5,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
-from vecchess.snn.integer.integer_net import IntegerNet
 
 
 class Backend(Protocol):
@@ -66,7 +66,7 @@ class Backend(Protocol):
         """
         ...
 
-    def replace_network(self, net: IntegerNet) -> None:
+    def replace_network(self, net: PlayableNet) -> None:
         """Answer with ``net`` from now on, by the same exit rule.
 
         Raises ``ValueError`` unless all slots are free and its sizes are the same, and

@@ -10,10 +10,13 @@ from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend, MaterialBackend
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.playable_net import PlayableNet, PlayableSizes
 from vecchess.runtime.plugin import load_plugin
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.kernels.triton_support import obstacle_to_gpu, obstacle_to_triton
-from vecchess.snn.presets import NetConfig
+
+MODULE_BACKEND = "module"
+"""Computes the modules that users bring, whatever backend is named."""
 
 
 class BackendChoice(NamedTuple):
@@ -23,7 +26,7 @@ class BackendChoice(NamedTuple):
     reason: str
 
 
-def choose_backend(name: str, config: NetConfig, device: str) -> BackendChoice:
+def choose_backend(name: str, config: PlayableSizes, device: str) -> BackendChoice:
     """The backend that "auto" stands for on ``device`` ("cpu" or "cuda:<n>"); other names stand.
 
     Raises ConfigError where torch cannot use the GPU: without a word the processor would play.
@@ -31,6 +34,8 @@ def choose_backend(name: str, config: NetConfig, device: str) -> BackendChoice:
     is_gpu = device.startswith("cuda") and not is_factory(name)
     if is_gpu and (obstacle := obstacle_to_gpu()):
         raise ConfigError(f"device '{device}': {obstacle}; --gpus cpu uses the processor")
+    if config.kind == MODULE_BACKEND and not is_factory(name):
+        return BackendChoice(MODULE_BACKEND, "")
     if name != "auto":
         return BackendChoice(name, "")
     if device == "cpu":
@@ -41,7 +46,7 @@ def choose_backend(name: str, config: NetConfig, device: str) -> BackendChoice:
     return BackendChoice("cuda", "")
 
 
-def obstacle_to_cuda(config: NetConfig, device: str) -> str:
+def obstacle_to_cuda(config: PlayableSizes, device: str) -> str:
     """Why backend "cuda" cannot compute the network on ``device``; "" where it can."""
     if config.kind != "residual":
         return f"the Triton kernels compute residual networks, not {config.kind} ones"
@@ -50,7 +55,7 @@ def obstacle_to_cuda(config: NetConfig, device: str) -> str:
 
 def open_backend(
     name: str,
-    network: IntegerNet | str,
+    network: PlayableNet | str,
     num_slots: int,
     exit_rule: ExitRule | None = None,
     device: str = "cpu",
@@ -58,11 +63,11 @@ def open_backend(
 ) -> Backend:
     """The backend ``name`` with S = ``num_slots`` free slots; ``module:factory`` calls a factory.
 
-    network: one of ``BUILT_IN_NETS`` is computed by itself, whatever the backend's name, unless
-    that is a factory. exit_rule None takes the one stored with the network. device is "cpu" or
-    "cuda:<n>"; "torch" and "reference" are the same and run on either. Raises ``ConfigError`` for
-    an unknown name or device, ``NetworkError`` for a network that is not exact, ``DeviceError``
-    where the device has too little memory, or fails.
+    network: one of ``BUILT_IN_NETS``, and a module that a user brings, is computed by itself,
+    whatever the backend's name, unless that is a factory. exit_rule None takes the one stored with
+    the network. device is "cpu" or "cuda:<n>"; "torch" and "reference" are the same and run on
+    either. Raises ``ConfigError`` for an unknown name or device, ``NetworkError`` for a network
+    that is not exact, ``DeviceError`` where the device has too little memory, or fails.
     """
     if exit_rule is None:
         stored = None if isinstance(network, str) else network.exit_rule
@@ -73,6 +78,22 @@ def open_backend(
         if network == CONSTANT_NET:
             return ConstantBackend(num_slots)
         return MaterialBackend(num_slots, MATERIAL_WEIGHTS)
+    if isinstance(network, IntegerNet):
+        return _open_integers(name, network, num_slots, exit_rule, device, threads)
+    from vecchess.inference.module_backend import ModuleBackend
+
+    return ModuleBackend(network, num_slots, exit_rule, device, threads)
+
+
+def _open_integers(
+    name: str,
+    network: IntegerNet,
+    num_slots: int,
+    exit_rule: ExitRule,
+    device: str,
+    threads: int,
+) -> Backend:
+    """A backend of ours, see ``open_backend``."""
     name = choose_backend(name, network.config, device).name
     if name == "cpu":
         from vecchess.inference.cpu.backend import CpuBackend
@@ -95,7 +116,7 @@ def open_backend(
 
 def _call_factory(
     name: str,
-    network: IntegerNet | str,
+    network: PlayableNet | str,
     num_slots: int,
     exit_rule: ExitRule,
     device: str,

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.bitboards.bits import popcount
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.jit import kernel
-from vecchess.snn.integer.integer_net import IntegerNet
 
 
 class ConstantBackend:
@@ -38,7 +38,7 @@ class ConstantBackend:
         slots, self._admitted = self._admitted, np.empty(0, np.int32)
         return slots
 
-    def replace_network(self, net: IntegerNet) -> None:
+    def replace_network(self, net: PlayableNet) -> None:
         """Raise ``ValueError``: there is no network to replace."""
         raise ValueError("a network that is built in cannot be replaced")
 

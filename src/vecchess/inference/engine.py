@@ -1,7 +1,7 @@
 """The inference loop: admit waiting rows, advance all slots by one time step, harvest answers.
 
-Continuous batching over time steps: every call advances all occupied slots by one step, whatever
-step each of them is at. A slot whose answer is settled is refilled before the next step, so the
+Continuous batching over time steps: every call advances all occupied slots by a step or a few,
+whatever step each of them is at. A settled slot is refilled before the next call, so the
 batch never waits for its slowest position.
 
     submit(rows) -> queue -> slots of the backend, 1 to T steps -> step() returns the answered rows

@@ -1,4 +1,4 @@
-"""The part of a backend that computing on the host has in common: rows, slots and the exit rule."""
+"""The part of a backend that computing on the host has in common: rows and slots."""
 
 from abc import ABC, abstractmethod
 
@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.inference.exit_rule import NO_BEST, ExitRule, judge
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
-from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
+from vecchess.shapes import MAX_MOVES
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 
@@ -18,24 +18,25 @@ FREE, BUSY, SETTLED = 0, 1, 2
 
 
 class HostBackend(ABC):
-    """``Backend`` whose subclass adds up one time step of given slots, straight into their rows."""
+    """``Backend`` whose subclass takes time steps of given slots, straight into their rows."""
 
-    def __init__(self, net: IntegerNet, num_slots: int, rule: ExitRule) -> None:
+    def __init__(self, net: PlayableNet, num_slots: int) -> None:
         """S = ``num_slots``; raises ``ConfigError``, or ``NetworkError`` for an inexact network."""
         if num_slots < 1:
             raise ConfigError("a backend needs at least one slot")
-        check_bounds(net).require_exact()
+        self._require_exact(net)
         self.num_slots = num_slots
         self.time_steps = net.config.time_steps
-        self._rule = rule.as_integers()
         self._rows = np.zeros(num_slots, np.int32)
         self._state = np.full(num_slots, FREE, np.uint8)
-        self._best = np.full(num_slots, NO_BEST, np.int32)
-        self._previous_wdl = np.zeros((num_slots, NUM_OUTCOMES), np.int32)
-        self._settles = np.zeros(num_slots, np.bool_)
         self._use(net)
 
-    def _use(self, net: IntegerNet) -> None:
+    def _require_exact(self, net: PlayableNet) -> None:
+        """Raise ``NetworkError`` for a network whose answers may depend on the other slots."""
+        assert isinstance(net, IntegerNet)
+        check_bounds(net).require_exact()
+
+    def _use(self, net: PlayableNet) -> None:
         self._config = net.config
         self.policy_scale, self.value_scale = net.policy_scale, net.value_scale
 
@@ -48,8 +49,6 @@ class HostBackend(ABC):
         requests.wdl[rows] = 0
         requests.steps[rows] = 0
         self._rows[slots] = rows
-        self._best[slots] = NO_BEST
-        self._previous_wdl[slots] = 0
         self._state[slots] = BUSY
 
     def advance(self) -> None:
@@ -57,33 +56,19 @@ class HostBackend(ABC):
         slots = np.flatnonzero(self._state == BUSY).astype(np.int32)
         if len(slots) == 0:
             return
-        rows, requests = self._rows[slots], self._requests
-        self._add_step(slots, rows, requests)
-        requests.steps[rows] += 1
-        settles = self._settles[: len(slots)]
-        judge(
-            slots,
-            rows,
-            self._rule,
-            self.time_steps,
-            requests.policy,
-            requests.num_legal,
-            requests.wdl,
-            requests.steps,
-            self._best,
-            self._previous_wdl,
-            settles,
-        )
-        self._state[slots[settles]] = SETTLED
+        settled = self._take_steps(slots, self._rows[slots], self._requests)
+        self._state[settled] = SETTLED
 
     @abstractmethod
-    def _add_step(
+    def _take_steps(
         self, slots: NDArray[np.int32], rows: NDArray[np.int32], requests: Requests
-    ) -> None:
-        """Add one time step's currents of ``slots: int32[K]`` to policy and wdl of ``rows``.
+    ) -> NDArray[np.int32]:
+        """Take a time step or more with ``slots: int32[K]``, whose questions are in ``rows``.
 
-        ``requests.steps[rows]`` are the steps taken before.
+        Adds the currents to policy and wdl of the rows, counts ``requests.steps``, and returns the
+        slots that leave, by the exit rule or at T: int32[n].
         """
+        ...
 
     def settled(self) -> NDArray[np.int32]:
         """See ``Backend.settled``."""
@@ -91,15 +76,15 @@ class HostBackend(ABC):
         self._state[slots] = FREE
         return slots
 
-    def replace_network(self, net: IntegerNet) -> None:
+    def replace_network(self, net: PlayableNet) -> None:
         """See ``Backend.replace_network``."""
         require_same_sizes(self._config == net.config, bool((self._state != FREE).any()))
-        check_bounds(net).require_exact()
+        self._require_exact(net)
         self._load(net)
         self._use(net)
 
     @abstractmethod
-    def _load(self, net: IntegerNet) -> None:
+    def _load(self, net: PlayableNet) -> None:
         """Compute with ``net``, which is exact and has the sizes of the first network."""
 
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from vecchess.errors import ConfigError
 from vecchess.inference.device_errors import device_work
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.host_backend import HostBackend
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
+from vecchess.inference.stepwise_backend import StepwiseBackend
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.rate_coding import rate_coded
@@ -20,7 +21,7 @@ from vecchess.snn.topology import stem_channels
 from vecchess.snn.torch_integer import from_integers, unpack_planes
 
 
-class ReferenceBackend(HostBackend):
+class ReferenceBackend(StepwiseBackend):
     """``Backend`` in plain torch float32. Refuses a network that is not proved exact."""
 
     @device_work("opening the network")
@@ -49,7 +50,7 @@ class ReferenceBackend(HostBackend):
         self._legal[at] = torch.from_numpy(actions).to(self._device)
         counts = requests.num_legal[rows, None].astype(np.int64)
         self._num_legal[at] = torch.from_numpy(counts).to(self._device)
-        if not self._config.is_rate_coded:
+        if not self._module.config.is_rate_coded:
             self._input_current[at] = self._stem_current(requests.planes[rows])
         for membrane in self._membranes:
             membrane[at] = 0
@@ -59,10 +60,12 @@ class ReferenceBackend(HostBackend):
     def _add_step(
         self, slots: NDArray[np.int32], rows: NDArray[np.int32], requests: Requests
     ) -> None:
+        """Add one step's currents of ``slots`` to policy and wdl of ``rows``."""
         at = self._indices(slots)
         before = [membrane[at] for membrane in self._membranes]
-        if self._config.is_rate_coded:  # other spikes at every step
-            coded = rate_coded(requests.planes[rows], requests.steps[rows], self._config.input_rate)
+        config = self._module.config
+        if config.is_rate_coded:  # other spikes at every step
+            coded = rate_coded(requests.planes[rows], requests.steps[rows], config.input_rate)
             current = self._stem_current(coded)[None]
         else:
             current = self._input_current[at]
@@ -72,10 +75,11 @@ class ReferenceBackend(HostBackend):
         requests.policy[rows] += self._integers(self._of_legal_moves(output.policy[0], at))
         requests.wdl[rows] += self._integers(output.wdl[0])
 
-    replace_network = device_work("replacing the network")(HostBackend.replace_network)
+    replace_network = device_work("replacing the network")(StepwiseBackend.replace_network)
 
-    def _load(self, net: IntegerNet) -> None:
+    def _load(self, net: PlayableNet) -> None:
         """Without the kernels that training uses: what is compared with kernels uses none."""
+        assert isinstance(net, IntegerNet)
         self._module = from_integers(net).to(self._device).eval()
         self._module.compiled = False
 

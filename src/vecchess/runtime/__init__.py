@@ -8,6 +8,7 @@ child_process      spawned processes that import quickly, ignore signals or end 
 child_stderr       the last lines that a child process wrote to stderr
 json_pipe          JSON messages between processes
 plugin             objects of the user, by module:name
+optional_library   libraries that only some uses need
 retried_read       reads that are tried again while a file is out of reach
 atomic_write       files replaced whole, lines appended whole
 async_file         a file replaced by its newest value, in a thread

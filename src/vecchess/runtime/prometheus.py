@@ -24,6 +24,7 @@ GAUGES = {
     "mean_time_steps": ("time_steps", "Mean time steps a position took"),
     "batch_fill": ("batch_fill_ratio", "Occupied share of the slots"),
     "device_busy": ("device_busy_ratio", "Share of the time in which the network was computed"),
+    "host_busy": ("host_busy_ratio", "Share of the time in which the loop beside a GPU was busy"),
     "mover_busy": ("mover_busy_ratio", "Share of the time in which movers were busy"),
     "queue_age_p99_ms": ("queue_age_p99_seconds", "99 of 100 positions waited less for a slot"),
 }

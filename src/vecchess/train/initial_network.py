@@ -10,22 +10,33 @@ from vecchess.chess.planes import has_tactics, history_of
 from vecchess.chess.sample import random_planes
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError, VecchessError
+from vecchess.inference.playable_net import PlayableSizes
+from vecchess.networks.module_net import ModuleNet, create_module_net
+from vecchess.networks.module_spelling import is_module
 from vecchess.snn.create import create_sized, is_recipe, require_inputs, sizes_of
 from vecchess.snn.integer.net_file import load_net
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import from_integers
 from vecchess.train.checkpoint.checkpoint_weights import CheckpointWeights, is_checkpoint
+from vecchess.train.step.trained_module import LearnedNet, TrainedModule
 
 CALIBRATION_POSITIONS = 512
 CALIBRATION_SEED = 2718281828
 
 
-def first_sizes(config: TrainConfig) -> NetConfig:
+def first_sizes(config: TrainConfig) -> PlayableSizes:
     """The sizes of the network that ``config`` starts with, without making it.
 
     Raises ConfigError or NetworkError where the settings or files do not fit together.
     """
+    if is_module(config.net):
+        return _module_net(config).config
+    return _own_sizes(config)
+
+
+def _own_sizes(config: TrainConfig) -> NetConfig:
+    """As ``first_sizes``, of a network of vecchess's own."""
     given = None if config.init_from is None else _sizes_in(config.init_from)
     sizes = _sizes_to_make(config, given) if is_recipe(config.net) else _existing_sizes(config)
     if config.init_from is not None and given is not None:
@@ -33,7 +44,7 @@ def first_sizes(config: TrainConfig) -> NetConfig:
     return sizes
 
 
-def first_net(config: TrainConfig) -> SpikingNet:
+def first_net(config: TrainConfig) -> LearnedNet:
     """The network before the first update, on the CPU, the same for the same settings.
 
     A network from a file is in the second phase and stays there, one from a checkpoint is in the
@@ -41,7 +52,9 @@ def first_net(config: TrainConfig) -> SpikingNet:
     norm, whose statistics are those of positions of random games, or is quantised at once where
     ``fold_at`` is 0.
     """
-    sizes = first_sizes(config)
+    if is_module(config.net):
+        return TrainedModule(_module_net(config))
+    sizes = _own_sizes(config)
     if config.init_from is not None and is_checkpoint(config.init_from):
         return CheckpointWeights.read(config.init_from).network(sizes, config.surrogate)
     if config.init_from is not None:
@@ -64,6 +77,23 @@ def _new(sizes: NetConfig, config: TrainConfig) -> SpikingNet:
     net(unpack_bitboards(torch.from_numpy(planes.view(np.int64))))
     net.absorb_statistics(lambda tensors: None, momentum=1.0)
     return net
+
+
+def _module_net(config: TrainConfig) -> ModuleNet:
+    """The module that a user brings, with its first weights; raises ConfigError for settings that
+    are for other networks, NetworkError for a module that will not do."""
+    given = {
+        "--init-from": config.init_from is not None,
+        "--history": config.history is not None,
+        "--tactical": config.tactical is not None,
+    }
+    for flag, is_given in given.items():
+        if is_given:
+            raise ConfigError(
+                f"{flag} is for networks of vecchess's own: {config.net} says what it sees, and "
+                "begins with weights=FILE"
+            )
+    return create_module_net(config.net, config.seed)
 
 
 def _sizes_to_make(config: TrainConfig, given: NetConfig | None) -> NetConfig:

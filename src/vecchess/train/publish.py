@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vecchess.errors import DataError, NetworkError
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.retried_read import read_file, retried
-from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.integer.net_file import load_net, save_net
+from vecchess.selfplay.worker.networks import open_stored, save_playable, spelling_of
 from vecchess.store.run_folder import LATEST, RunFolder
 from vecchess.train.distributed.ranks import Ranks
 
@@ -25,7 +25,7 @@ class PublishedNet:
     sha256: str
 
 
-def publish(net: IntegerNet, run: RunFolder, samples: int, positions: int) -> PublishedNet:
+def publish(net: PlayableNet, run: RunFolder, samples: int, positions: int) -> PublishedNet:
     """Write ``net``, durably, then make it the latest. Repeating it changes nothing.
 
     Raises DataError where the disk refuses; the latest network is unchanged then.
@@ -34,7 +34,7 @@ def publish(net: IntegerNet, run: RunFolder, samples: int, positions: int) -> Pu
     file = run.nets / f"{name}.safetensors"
     if not _is_same(file, net):
         try:
-            save_net(net, file)
+            save_playable(net, file)
         except NetworkError as error:  # the name is not a user's, so the disk is at fault
             raise DataError(f"{error}; make room, then --resume") from None
     newest = PublishedNet(name, file, net.sha256)
@@ -69,10 +69,11 @@ def _mark(newest: PublishedNet, run: RunFolder) -> None:
     run.write_json(LATEST, facts)
 
 
-def _is_same(file: Path, net: IntegerNet) -> bool:
+def _is_same(file: Path, net: PlayableNet) -> bool:
     """Whether ``file`` is a whole network file of ``net``."""
     try:
-        return load_net(file).sha256 == net.sha256
+        stored = open_stored(spelling_of(net, file))
+        return stored is not None and stored.sha256 == net.sha256
     except NetworkError:
         return False
 

@@ -15,6 +15,7 @@ from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.cut_finder import remove_cuts
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
+from vecchess.selfplay.worker.networks import with_weights_of
 from vecchess.store.id_set import IdSet
 from vecchess.store.maintenance.prune_games import first_needed, write_needed
 from vecchess.store.run_folder import RunFolder
@@ -27,7 +28,8 @@ from vecchess.train.publish import latest_net
 from vecchess.train.step.learner import Learner
 
 LOAD_FACTS = (
-    "plies_per_s", "evals_per_s", "sims_per_s", "batch_fill", "device_busy", "mover_busy",
+    "plies_per_s", "evals_per_s", "sims_per_s", "batch_fill", "device_busy", "host_busy",
+    "mover_busy",
 )  # fmt: skip
 _EPOCHS_STREAM = 0x65706F636873
 
@@ -118,12 +120,13 @@ class SelfplaySource:
     def _play(self, supervisor: Supervisor, iteration: int) -> dict[str, Any]:
         """This machine's part as JSON values; none where a stop was requested, here or on another
         machine."""
-        net, segments = latest_net(self._run).file, self.segments(iteration)
+        file, segments = latest_net(self._run).file, self.segments(iteration)
+        net = with_weights_of(self._config.net, file)
         if self._first_iteration is None:
             self._first_iteration = iteration
         is_first = iteration == self._first_iteration
         elsewhere = self._recorded_elsewhere(segments if is_first else IdSet())
-        result = supervisor.play(str(net), segments - elsewhere.segments, self._heartbeat)
+        result = supervisor.play(net, segments - elsewhere.segments, self._heartbeat)
         if result.stopped_by:
             self._stop.request_stop(result.stopped_by)
             return {}

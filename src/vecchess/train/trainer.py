@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from vecchess.config import TrainConfig
 from vecchess.runtime.signals import StopSignals
-from vecchess.snn.torch_integer import exported
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.data.batch_spec import IterationPlan
 from vecchess.train.data.loader_pool import LoaderPool
@@ -204,7 +203,7 @@ class Trainer:
         False where a stop came before the gate's decision; the next start repeats it.
         """
         self.ranks.broadcast_(self.learner.weights())
-        net = exported(self.learner.played)
+        net = self.learner.exported()
         if self.config.gate and self.progress.has_begun:
             self.reporter.set_state("evaluating")
             verdict = self.matches.judge(net, self.progress.iteration)

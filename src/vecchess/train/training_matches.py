@@ -6,17 +6,18 @@ in AlphaGo Zero (Silver et al. 2017) and KataGo's gatekeeper, with a sequential 
 fixed score. Learning goes on from the candidate's weights either way (decision 140).
 """
 
+from pathlib import Path
 from typing import Any
 
 from vecchess.arena.match.play_match import DEFAULT_CONCURRENCY, MatchResult
 from vecchess.arena.player_protocol import Player
 from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.config import MatchConfig, TrainConfig
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import Device
 from vecchess.runtime.signals import StopSignals
-from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.integer.net_file import save_net
+from vecchess.selfplay.worker.networks import save_playable, with_weights_of
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import latest_net
@@ -43,19 +44,19 @@ class TrainingMatches:
 
     def play(self) -> list[dict[str, Any]]:
         """The facts of each match, on all ranks; none where a stop was requested meanwhile."""
-        config, net = self._config, f"net:{latest_net(self._run).file}"
+        config, net = self._config, latest_net(self._run).file
         settings = _match_config(config, config.eval_games, config.seed)
         matches = []
         for query in player_queries(config):
             for opponent in OPPONENTS:
-                result = self._play_match(settings, net + query, opponent, networks=1)
+                result = self._play_match(settings, self._player(net, query), opponent, networks=1)
                 if result is None:
                     return []
                 names = {"player": player_name(query), "opponent": opponent}
                 matches.append(names | _match_facts(result))
         return matches
 
-    def judge(self, candidate: IntegerNet, iteration: int) -> dict[str, Any] | None:
+    def judge(self, candidate: PlayableNet, iteration: int) -> dict[str, Any] | None:
         """The facts of the match of ``candidate`` against the best network, with ``admitted``, on
         all ranks; None where a stop was requested meanwhile."""
         config, best = self._config, latest_net(self._run)
@@ -63,12 +64,12 @@ class TrainingMatches:
             return {"admitted": True, "games": 0}
         file = self._run.path / CANDIDATE
         if self._ranks.is_local_main:
-            save_net(candidate, file)
+            save_playable(candidate, file)
         self._ranks.barrier()
         settings = _match_config(config, config.gate_games, config.seed + iteration)
         settings = settings.model_copy(update={"sprt": config.gate})
         query = player_queries(config)[-1]
-        new, old = (f"net:{net}{query}" for net in (file, best.file))
+        new, old = (self._player(net, query) for net in (file, best.file))
         try:
             result = self._play_match(settings, new, old, networks=2)
         finally:
@@ -79,6 +80,11 @@ class TrainingMatches:
         assert result.counter.sprt is not None
         admitted = result.counter.sprt.state == "accepted"
         return {"admitted": admitted, "opponent": best.name} | _match_facts(result)
+
+    def _player(self, file: Path, query: str) -> str:
+        """The spelling of a network of the run that plays with a query of ``player_queries``."""
+        net = with_weights_of(self._config.net, file)
+        return f"net:{net}{query.replace('?', '&') if '?' in net else query}"
 
     def _play_match(
         self, settings: MatchConfig, first: str, second: str, networks: int

@@ -130,8 +130,11 @@ def test_what_a_backend_holds_grows_with_its_slots() -> None:
     network = new_network(
         NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32), 1, random_positions(16, 1)[0]
     )
+    membranes = 4 * 64 * 32 * 3  # int32 or float32, one residual block
     for name in ("cpu", "reference"):
         held = [backend_nbytes(open_backend(name, network, slots)) for slots in (10, 20, 30)]
         assert held[2] - held[1] == held[1] - held[0]
-        membranes = 4 * 64 * 32 * 3  # int32 or float32, one residual block
-        assert held[1] - held[0] > 10 * membranes
+        # on a processor boards carry nothing from call to call: a slot is its row and its state
+        has_membranes = name == "reference"
+        assert (held[1] - held[0] > 10 * membranes) is has_membranes
+        assert held[1] > held[0]

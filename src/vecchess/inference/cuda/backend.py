@@ -29,6 +29,7 @@ from vecchess.inference.cuda.tuning import choose_tile, compiling_alone
 from vecchess.inference.device_errors import device_work
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.host_backend import require_free, require_questions, require_same_sizes
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -133,10 +134,11 @@ class CudaBackend:
         copy_answers(slots, self._rows, *self._answered.arrays, *rows)
 
     @device_work("changing the network")
-    def replace_network(self, net: IntegerNet) -> None:
+    def replace_network(self, net: PlayableNet) -> None:
         """See ``Backend.replace_network``. The recorded graph reads the new weights, unless they
         are proved for other widths of membranes than the old ones."""
         require_same_sizes(net.config == self._config, bool(self._occupied.any()))
+        assert isinstance(net, IntegerNet)
         report = check_bounds(net)
         report.require_exact()
         self._streams.synchronize()

@@ -21,10 +21,10 @@ from typing import Any
 
 from vecchess import __version__
 from vecchess.errors import VecchessError
+from vecchess.inference.playable_net import PlayableSizes
 from vecchess.jit import user_cache
 from vecchess.runtime.file_lock import file_lock
 from vecchess.safe_parse import parse_json_object, read_bytes
-from vecchess.snn.presets import NetConfig
 
 SCHEMA = 1
 MOST_SLOTS = 1 << 20
@@ -50,7 +50,7 @@ class TuningKey:
 
     @classmethod
     def of(
-        cls, choice: str, device: str, backend: str, config: NetConfig, **facts: object
+        cls, choice: str, device: str, backend: str, config: PlayableSizes, **facts: object
     ) -> "TuningKey":
         """For a network of ``config``, whatever the name of its size."""
         sizes = config.model_dump(mode="json", exclude={"preset"})

@@ -17,12 +17,12 @@ import numpy as np
 
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.games.finished_games import FinishedGames
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.mover import Mover, Rows
 from vecchess.selfplay.games.mover_thread import MoverThread, Outbox
-from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.inflight import SavedGames, join_saved
 from vecchess.store.records import GameRecords, concatenate
 
@@ -42,7 +42,7 @@ class SelfplayServer:
         num_games: int,
         num_movers: int,
         pool: GameIdPool,
-        network: IntegerNet | None = None,
+        network: PlayableNet | None = None,
     ) -> None:
         """G = ``num_games`` rows, divided among ``num_movers`` movers.
 
@@ -180,7 +180,7 @@ class SelfplayServer:
         assert self.is_idle, "a network is replaced while games go on"
         assert self.num_in_progress == 0, "a game was lost on its way"
 
-    def set_network(self, backend: Backend, network: IntegerNet) -> None:
+    def set_network(self, backend: Backend, network: PlayableNet) -> None:
         """Play the games to come with ``network``, computed by ``backend``.
 
         The server is drained: each game is played by one network from its start to its end.

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from vecchess.chess.planes import NUM_PLANES, history_of
-from vecchess.config import BUILT_IN_NETS, SelfplayConfig
+from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import choose_backend, open_backend
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.runtime.devices import Device, Share, release_memory
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.forest import ForestPlan
@@ -22,8 +22,7 @@ from vecchess.selfplay.games.openings import start_table
 from vecchess.selfplay.games.ply_log import MAX_STEPS
 from vecchess.selfplay.games.search_mover import SearchMover
 from vecchess.selfplay.games.server import MakeMover, SelfplayServer
-from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.integer.net_file import load_net
+from vecchess.selfplay.worker.networks import open_stored
 from vecchess.store.seating import Seating
 
 FEWEST_SLOTS = 16
@@ -45,7 +44,7 @@ def build_server(
     Raises NetworkError or ConfigError for a network, backend or opening file that will not do,
     DeviceError where the device fails.
     """
-    network = None if net in BUILT_IN_NETS else load_net(Path(net))
+    network = open_stored(net)
     backend, sha256 = open_network(config, network, net, device, share, report_line)
     make_mover = mover_factory(config, backend, sha256, share, seating)
     num_planes = NUM_PLANES if network is None else network.config.num_planes
@@ -81,7 +80,7 @@ def mover_factory(
 
 def open_network(
     config: SelfplayConfig,
-    network: IntegerNet | None,
+    network: PlayableNet | None,
     name: str,
     device: Device,
     share: Share,
@@ -108,7 +107,7 @@ def open_network(
     return backend, name if network is None else network.sha256
 
 
-def exit_rule_of(config: SelfplayConfig, network: IntegerNet) -> ExitRule:
+def exit_rule_of(config: SelfplayConfig, network: PlayableNet) -> ExitRule:
     """The rule that positions leave ``network`` by; raises NetworkError for one not understood."""
     return ExitRule.from_metadata(network.exit_rule) if config.exits else ExitRule.never()
 
@@ -128,7 +127,7 @@ def open_what_fits(
         slots //= 2
 
 
-def require_playable(network: IntegerNet, name: str) -> None:
+def require_playable(network: PlayableNet, name: str) -> None:
     """Raise NetworkError for a network whose input or time steps self-play cannot do with."""
     try:
         history_of(network.config.num_planes)

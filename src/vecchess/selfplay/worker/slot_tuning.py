@@ -11,6 +11,7 @@ from vecchess.config import SelfplayConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import choose_backend, open_backend
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.playable_net import PlayableNet, PlayableSizes
 from vecchess.inference.tune.slot_search import (
     Rung,
     SlotLimits,
@@ -31,9 +32,7 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.memory_plan import MemoryNeed
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.selfplay.worker.setup import require_playable
-from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net
-from vecchess.snn.presets import NetConfig
 
 CPU_LADDER = ladder(32, 2048)
 GPU_LADDER = ladder(512, 1 << 16)
@@ -72,7 +71,7 @@ class Tuned:
 
 def tune(
     config: SelfplayConfig,
-    network: IntegerNet,
+    network: PlayableNet,
     devices: list[Device],
     limits: SlotLimits | None = None,
     tell: Tell = lambda rung: None,
@@ -103,7 +102,7 @@ def tune(
 
 
 def with_remembered_slots(
-    config: SelfplayConfig, sizes: NetConfig | None, devices: list[Device]
+    config: SelfplayConfig, sizes: PlayableSizes | None, devices: list[Device]
 ) -> SelfplayConfig:
     """``config`` with the slot count remembered for this processor, where it leaves it open and
     the memory suffices for it.
@@ -150,7 +149,7 @@ def tuned_share(
 
 def _measured(
     config: SelfplayConfig,
-    network: IntegerNet,
+    network: PlayableNet,
     device: Device,
     report_line: ReportLine,
     tell: Tell,
@@ -188,7 +187,7 @@ def _held(device: Device) -> Callable[[Backend], int]:
     return allocated
 
 
-def _place(config: SelfplayConfig, sizes: NetConfig, device: Device, share: Share) -> TuningKey:
+def _place(config: SelfplayConfig, sizes: PlayableSizes, device: Device, share: Share) -> TuningKey:
     backend = choose_backend(config.backend, sizes, device.name).name
     return TuningKey.of("slots", _model(device, share.threads), backend, sizes)
 

@@ -3,18 +3,16 @@
 Decision 77.
 """
 
-from pathlib import Path
-
-from vecchess.config import BUILT_IN_NETS, SelfplayConfig
+from vecchess.config import SelfplayConfig
 from vecchess.errors import NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.runtime.devices import Device, Share, release_memory
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.selfplay.games.server import SelfplayServer
+from vecchess.selfplay.worker.networks import open_stored
 from vecchess.selfplay.worker.setup import exit_rule_of, open_network, require_playable
-from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.integer.net_file import load_net
 
 
 def swap_network(
@@ -31,10 +29,9 @@ def swap_network(
     rule, is opened anew, on ``threads`` threads. Raises NetworkError for a file that will not do,
     one of other sizes than before, and where either network is built in.
     """
-    old = server.network
-    if old is None or net in BUILT_IN_NETS:
+    old, network = server.network, open_stored(net)
+    if old is None or network is None:
         raise NetworkError(f"{net}: only a network file can take the place of another")
-    network = load_net(Path(net))
     require_playable(network, net)
     if network.config != old.config:
         raise NetworkError(
@@ -53,7 +50,7 @@ def swap_network(
     server.set_network(backend, network)
 
 
-def _is_replaced(backend: Backend, network: IntegerNet) -> bool:
+def _is_replaced(backend: Backend, network: PlayableNet) -> bool:
     """Put the weights of ``network`` into ``backend``; False where it has to be opened anew."""
     try:
         backend.replace_network(network)

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from vecchess.errors import ConfigError, DataError
 from vecchess.safe_parse import clip_line
-from vecchess.snn.topology import neuron_layers
 from vecchess.train.checkpoint.checkpoint_file import decode_checkpoint, encode_checkpoint
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.step.optimiser import load_optimiser_tensors, optimiser_tensors
@@ -31,7 +30,7 @@ class StateValues(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    readout: Literal["spikes", "graded"] = "spikes"
+    readout: Literal["spikes", "graded", "mean", "last"] = "spikes"
     """Of the network; networks of older runs read spikes."""
     folded: bool
     steps: _Count
@@ -151,7 +150,7 @@ class TrainerState:
             if learner.old is not None:
                 load_weights(learner.old, old)
         load_optimiser_tensors(learner.optimiser, learner.net, _below(_OPTIMISER, tensors))
-        if len(values.rates) not in (0, len(neuron_layers(learner.net.config))):
+        if len(values.rates) not in (0, len(learner.net.neuron_names)):
             raise ConfigError("the checkpoint is of another network: it has other layers")
         if values.scaler and learner.scaler.is_enabled():
             learner.scaler.load_state_dict(values.scaler)

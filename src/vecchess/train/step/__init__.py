@@ -7,5 +7,6 @@ losses           log probabilities after each time step, and the losses of each 
 gradient_sum     gradients added up exactly, over parts and ranks
 optimiser        AdamW's parameter groups, state by parameter name
 schedule         the learning rate over a run
+trained_module   a module of the user, as the learner sees a network
 weight_average   the average of the weights, which plays and is published
 """

@@ -18,11 +18,11 @@ from torch import Tensor
 
 from vecchess.config import TrainConfig
 from vecchess.errors import DeviceError
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.rng import random_word
 from vecchess.runtime.freed_memory import keep_freed_memory
 from vecchess.snn.modules.exact_sums import on_grid
-from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
-from vecchess.snn.topology import neuron_layers, reads_activations
+from vecchess.snn.modules.network import unpack_bitboards
 from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.data.samples import Samples
 from vecchess.train.step.batch_shares import BatchShares, part_rows
@@ -40,6 +40,7 @@ from vecchess.train.step.gradient_sum import GradientSum
 from vecchess.train.step.losses import OBJECTIVES, StepOutputs, step_outputs
 from vecchess.train.step.optimiser import make_optimiser
 from vecchess.train.step.schedule import Schedule
+from vecchess.train.step.trained_module import LearnedNet, TrainedModule, exported_net
 from vecchess.train.step.weight_average import WeightAverage
 
 MOST_SKIPPED = 20
@@ -53,7 +54,7 @@ _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 class Learner:
     """The network in training and its optimiser."""
 
-    def __init__(self, config: TrainConfig, net: SpikingNet, ranks: AllReducer) -> None:
+    def __init__(self, config: TrainConfig, net: LearnedNet, ranks: AllReducer) -> None:
         """``net`` is on the rank's device, with the same weights on every rank."""
         self.config = config
         self.net = net
@@ -77,7 +78,7 @@ class Learner:
         self.micro_batch = self._part_rows
         """Rows computed at a time: a part, or less where memory is short."""
         self._stopwatch = Stopwatch(ranks.device)
-        self.old: SpikingNet | None = None
+        self.old: LearnedNet | None = None
         """PPO before the fold: the network as it was when the generation began."""
         self.rates: list[float] = []
         """Spike rate of each neuron layer in the last update."""
@@ -91,7 +92,7 @@ class Learner:
         return (waited_s + self._stopwatch.seconds) / num_parts
 
     @property
-    def played(self) -> SpikingNet:
+    def played(self) -> LearnedNet:
         """The network that plays, is evaluated and published: the average where there is one."""
         return self.net if self.average is None else self.average.net
 
@@ -102,7 +103,7 @@ class Learner:
 
     def begin_generation(self) -> None:
         """Let PPO's ratios compare with the network as it is now."""
-        if self.config.objective == "ppo" and not self.net.folded:
+        if self.config.objective == "ppo" and not self.net.learns_as_it_plays:
             self.old = deepcopy(self.net).train()
 
     def fold(self) -> None:
@@ -198,7 +199,7 @@ class Learner:
         outputs = outputs._replace(old=self._answers_of_old(rows, num_steps))
         losses = OBJECTIVES[self.config.objective](outputs, rows, self.config.loss)
         share = len(rows.planes) / self.config.batch_size
-        rates = torch.stack(output.rates)
+        rates = torch.stack(output.rates) if output.rates else prices
         spikes = (rates * prices).sum() * share
         total = (losses.policy + self.config.loss.value_weight * losses.value).sum()
         loss = total / self.config.batch_size + spikes
@@ -228,10 +229,9 @@ class Learner:
         The penalty is linear in the rates of this batch, so its split over ranks does not matter
         (decision 87). Activations of clipped ReLUs cost nothing.
         """
-        config, loss = self.net.config, self.config.loss
-        names = list(neuron_layers(config))
+        loss, names = self.config.loss, self.net.neuron_names
         before = zip(names, self.rates or [0.0] * len(names), strict=True)
-        spiking = [0.0 if reads_activations(config, name) else rate for name, rate in before]
+        spiking = [0.0 if self.net.is_graded(name) else rate for name, rate in before]
         rates = copy_numbers(spiking, torch.float32, self.ranks.device)
         return loss.spike_penalty * (rates > loss.spike_target).float()
 
@@ -262,7 +262,8 @@ class Learner:
             return StepMetrics({"skipped": 1.0}, rank_sums)
         self.rates = [rate / self.config.batch_size for rate in sums.pop("rates")]
         means = {name: value[0] / self.config.batch_size for name, value in sums.items()}
-        means["spike_rate"] = sum(self.rates) / len(self.rates)
+        if self.rates:
+            means["spike_rate"] = sum(self.rates) / len(self.rates)
         return StepMetrics(means | {"skipped": 0.0}, rank_sums)
 
     def _update_weights(self, done: float) -> float:
@@ -274,10 +275,8 @@ class Learner:
             group["lr"] = group["height"] * rate
         self.scaler.step(self.optimiser)
         self.scaler.update()
-        if self.net.folded:
-            self.net.settle_grid()
-        else:
-            self.net.absorb_statistics(self.ranks.all_reduce_)
+        self.net.settle_grid()
+        self.net.absorb_statistics(self.ranks.all_reduce_)
         if self.average is not None:
             self.average.update(self.net, self.steps)
         self.skipped = 0
@@ -303,7 +302,7 @@ class Learner:
         target policy, over ``policy_rows`` that have one, and over all ``rows`` the value error
         (P(win) - P(loss) - outcome)^2 (decision 19).
         """
-        deployed = from_integers(exported(self.played)).to(self.ranks.device).eval()
+        deployed = self._deployed().to(self.ranks.device).eval()
         shape, kind = (3, deployed.config.time_steps), torch.float64
         sums = torch.zeros(shape, dtype=kind, device=self.ranks.device)
         counts = torch.zeros(2, dtype=kind, device=self.ranks.device)
@@ -321,16 +320,24 @@ class Learner:
         value_error = (sums[2] / rows).tolist()
         return {"rows": rows, "policy_rows": with_policy, **policy, "value_error": value_error}
 
+    def exported(self) -> PlayableNet:
+        """The network that plays, as it is published."""
+        return exported_net(self.played)
+
+    def _deployed(self) -> LearnedNet:
+        """The network that plays, computing what a server computes of it."""
+        net = self.played
+        return deepcopy(net) if isinstance(net, TrainedModule) else from_integers(exported(net))
+
     def rates_by_layer(self) -> dict[str, float]:
         """Spike rate of each neuron layer in the last update; empty before the first."""
-        return dict(zip(neuron_layers(self.net.config), self.rates, strict=False))
+        return dict(zip(self.net.neuron_names, self.rates, strict=False))
 
     def spike_warnings(self) -> list[str]:
         """A line for each neuron layer that hardly spikes, or spikes nearly always."""
-        config = self.net.config
         most = {
-            name: 1.0 if reads_activations(config, name) else SATURATED_RATE
-            for name in neuron_layers(config)
+            name: 1.0 if self.net.is_graded(name) else SATURATED_RATE
+            for name in self.net.neuron_names
         }
         return [
             f"layer {name} {'is nearly dead' if rate < DEAD_RATE else 'is nearly saturated'}: "

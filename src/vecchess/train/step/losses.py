@@ -20,8 +20,9 @@ import torch
 from torch import Tensor
 
 from vecchess.config import LossConfig
-from vecchess.snn.modules.network import NetOutput, SpikingNet
+from vecchess.snn.modules.network import NetOutput
 from vecchess.train.data.samples import Samples
+from vecchess.train.step.trained_module import LearnedNet
 
 ILLEGAL = -1e9
 """Logit of columns without a move: their probability is exactly zero in float32."""
@@ -54,7 +55,7 @@ class StepOutputs(NamedTuple):
 
 
 def step_outputs(
-    net: SpikingNet, output: NetOutput, legal: Tensor, num_legal: Tensor
+    net: LearnedNet, output: NetOutput, legal: Tensor, num_legal: Tensor
 ) -> StepOutputs:
     """``output`` for ``legal``: int64[B, L] of B positions, which has num_legal: int64[B] moves.
 

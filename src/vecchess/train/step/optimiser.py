@@ -8,12 +8,11 @@ from torch import Tensor, nn
 
 from vecchess.config import OptimiserConfig
 from vecchess.errors import ConfigError
-from vecchess.snn.modules.network import SpikingNet
 
 VALUE_LAYERS = ("layers.value_", "value_gain")
 
 
-def make_optimiser(net: SpikingNet, config: OptimiserConfig) -> torch.optim.AdamW:
+def make_optimiser(net: nn.Module, config: OptimiserConfig) -> torch.optim.AdamW:
     """AdamW; weights decay, biases and gains do not, the value head has its own learning rate.
 
     ``height`` of a group is its learning rate before the schedule.

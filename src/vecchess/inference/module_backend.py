@@ -1,0 +1,183 @@
+"""The backend of a module that a user brings: S slots, computed in chunks of one size.
+
+A sum of floats may depend on how many rows are computed together. So every time step computes
+whole chunks, with what is left in empty slots; a chunk is computed by one thread, and opening
+compares the bits that rows give in other places (``networks.step_module``).
+
+Decision 256.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vecchess.errors import NetworkError
+from vecchess.inference.device_errors import device_work
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.playable_net import PlayableNet
+from vecchess.inference.requests import Requests
+from vecchess.inference.stepwise_backend import StepwiseBackend
+from vecchess.networks.module_net import LOGIT_BITS, ModuleNet
+from vecchess.networks.state_nest import Nest, reset_slots
+from vecchess.networks.step_module import StepModule, check_step_module
+from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
+
+CPU_CHUNK, GPU_CHUNK = 32, 256
+"""Positions computed at a time."""
+MOST_LOGIT = float(1 << LOGIT_BITS)
+
+
+class ModuleBackend(StepwiseBackend):
+    """``Backend`` whose slots hold the states of a torch module."""
+
+    @device_work("opening the network")
+    def __init__(
+        self,
+        net: ModuleNet,
+        num_slots: int,
+        rule: ExitRule,
+        device: str = "cpu",
+        threads: int = 1,
+    ) -> None:
+        """``threads``: of the processor; on a GPU there is one. Raises ConfigError, NetworkError
+        and DeviceError."""
+        super().__init__(net, num_slots, rule)
+        self._device = torch.device(device)
+        self._name, self._readout = net.config.module, net.config.readout
+        self._unit = float(1 << net.unit_bits)
+        self._chunk = net.spelling.chunk or (CPU_CHUNK if device == "cpu" else GPU_CHUNK)
+        num_chunks = -(-num_slots // self._chunk)
+        threads = min(threads, num_chunks) if device == "cpu" else 1
+        self._pool = ThreadPoolExecutor(threads, "module", torch.set_num_threads, (1,))
+        self._modules = self._pool.submit(self._opened, net, threads).result()
+        planes = torch.zeros(self._chunk, net.config.num_planes, 8, 8, device=self._device)
+        self._chunks = [
+            ModuleChunk(self._modules[i % threads], planes.clone()) for i in range(num_chunks)
+        ]
+
+    @device_work("admitting positions")
+    def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
+        """See ``Backend.admit``."""
+        super().admit(slots, requests, rows)
+        planes = unpacked(requests.planes[rows]).to(self._device)
+        for index, members in self._by_chunk(slots):
+            places = torch.from_numpy(slots[members].astype(np.int64) % self._chunk)
+            self._chunks[index].admit(places.to(self._device), planes[members])
+
+    @device_work("taking a time step")
+    def _add_step(
+        self, slots: NDArray[np.int32], rows: NDArray[np.int32], requests: Requests
+    ) -> None:
+        parts, num_lanes = self._by_chunk(slots), len(self._modules)
+
+        def compute(lane: int) -> None:
+            for index, members in parts:
+                if index % num_lanes == lane:  # the chunks of this thread's module
+                    self._compute(index, slots[members], rows[members], requests)
+
+        list(self._pool.map(compute, range(num_lanes)))
+
+    def _compute(
+        self, index: int, slots: NDArray[np.int32], rows: NDArray[np.int32], requests: Requests
+    ) -> None:
+        """One step of a chunk, and the answers of its occupied ``slots`` into ``rows``."""
+        with torch.inference_mode(), self._exact():
+            at = torch.from_numpy(slots.astype(np.int64) % self._chunk).to(self._device)
+            policy, wdl = self._chunks[index].advance(at)
+            legal = np.minimum(requests.legal[rows].astype(np.int64), NUM_ACTIONS - 1)
+            moves = policy[at].gather(1, torch.from_numpy(legal).to(self._device))
+            found, outcomes = self._units(moves), self._units(wdl[at])
+        found *= np.arange(MAX_MOVES) < requests.num_legal[rows, None]
+        if self._readout == "last":
+            times = requests.steps[rows, None].astype(np.int32) + 1
+            requests.policy[rows], requests.wdl[rows] = found * times, outcomes * times
+        else:
+            requests.policy[rows] += found
+            requests.wdl[rows] += outcomes
+
+    def _units(self, logits: Tensor) -> NDArray[np.int32]:
+        """Logits in accumulator units; raises NetworkError for one that is not finite."""
+        if not bool(logits.isfinite().all()):
+            raise NetworkError(f"{self._name} answers with a number that is not finite")
+        cut = logits.float().clamp(-MOST_LOGIT, MOST_LOGIT) * self._unit
+        return cut.round().to(torch.int32).cpu().numpy()
+
+    def _by_chunk(self, slots: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int64]]]:
+        """Chunks with members of ``slots``, and which these are."""
+        chunks = slots // self._chunk
+        return [(int(index), np.flatnonzero(chunks == index)) for index in np.unique(chunks)]
+
+    def _exact(self) -> AbstractContextManager[None]:
+        """On a GPU: convolutions in whole float32, by the same algorithm every time."""
+        if self._device.type == "cpu":
+            return nullcontext()
+        return torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)
+
+    def _opened(self, net: ModuleNet, count: int) -> list[StepModule]:
+        """The module on its device, once for each thread, checked."""
+        module = net.module()
+        assert isinstance(module, nn.Module)
+        module.requires_grad_(requires_grad=False).to(self._device)
+        copies: list[StepModule] = [module, *(deepcopy(module) for _ in range(count - 1))]
+        with self._exact():
+            check_step_module(module, net.config, self._chunk)
+        return copies
+
+    replace_network = device_work("replacing the network")(StepwiseBackend.replace_network)
+
+    def _require_exact(self, net: PlayableNet) -> None:
+        """Nothing is proved of floats; opening has compared their bits."""
+
+    def _load(self, net: PlayableNet) -> None:
+        assert isinstance(net, ModuleNet)
+        for module in self._modules:
+            assert isinstance(module, nn.Module)
+            module.load_state_dict(net.tensors)
+        for chunk in self._chunks:
+            chunk.forget_initial()
+
+
+class ModuleChunk:
+    """Slots that are always computed together, and the state of each."""
+
+    def __init__(self, module: StepModule, planes: Tensor) -> None:
+        """``planes``: float32[chunk, P, 8, 8], zeros, on the module's device."""
+        self._module, self._planes = module, planes
+        self._initial: Nest = None
+        self._state: Nest = None
+        self._is_new = torch.ones(len(planes), dtype=torch.bool, device=planes.device)
+
+    def admit(self, places: Tensor, planes: Tensor) -> None:
+        """Put ``planes: float32[K, P, 8, 8]`` into ``places: int64[K]``, before the first step."""
+        self._planes[places] = planes
+        self._is_new[places] = True
+
+    def forget_initial(self) -> None:
+        """Ask the module for its initial state again: its weights are others now."""
+        self._initial = None
+
+    def advance(self, places: Tensor) -> tuple[Tensor, Tensor]:
+        """One step of every slot: policy [chunk, 4672] and wdl [chunk, 3]. ``places: int64[K]`` are
+        occupied; the others take a first step again and again, so that none takes more than T."""
+        if self._initial is None:
+            self._initial = self._module.initial_state(len(self._planes))
+            self._state = self._initial if self._state is None else self._state
+        is_empty = torch.ones_like(self._is_new)
+        is_empty[places] = False
+        begins = self._is_new | is_empty
+        if bool(begins.any()):
+            self._state = reset_slots(self._state, self._initial, begins)
+        self._is_new.zero_()
+        policy, wdl, self._state = self._module.forward(self._planes, self._state)
+        return policy, wdl
+
+
+def unpacked(planes: NDArray[np.uint64]) -> Tensor:
+    """Bitboards uint64[B, P] -> float32[B, P, 8, 8] of 0 and 1, a1 at [0, 0]."""
+    bits = np.unpackbits(np.ascontiguousarray(planes).view(np.uint8), axis=1, bitorder="little")
+    return torch.from_numpy(bits).float().view(*planes.shape, 8, 8)

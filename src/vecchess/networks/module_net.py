@@ -1,0 +1,197 @@
+"""A network that a user brings, as a value: its spelling and its weights.
+
+Weights are kept as safetensors: the module's state dict, with one metadata entry, ``vecchess``, a
+JSON object:
+
+    {"schema", "module", "sha256", "libraries"}
+
+A file without that entry, of another program, is taken as well. No file names code that is run:
+the factory comes from the command line or the run's settings alone.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vecchess.errors import ConfigError, NetworkError
+from vecchess.networks.module_spelling import ModuleSpelling
+from vecchess.networks.step_module import ModuleSizes, StepModule, sizes_of_module
+from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.plugin import load_plugin
+from vecchess.runtime.retried_read import read_file, retried
+from vecchess.safe_parse import clip_line
+
+SCHEMA = 1
+METADATA_KEY = "vecchess"
+NEVER = 255
+"""``min_steps`` of the exit rule by which no position leaves early."""
+ROOM_BITS, LOGIT_BITS = 29, 10
+"""Accumulators stay below 2^29; logits beyond 2^10 are cut."""
+LIBRARIES = ("torch", "snntorch", "spikingjelly", "norse")
+"""Whose versions are kept with the weights: the same bits are promised with the same ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleNet:
+    """A module by its sizes and its state dict, on the CPU; its attributes are those of
+    ``IntegerNet`` that have a meaning here."""
+
+    spelling: ModuleSpelling
+    """How to make it again; its weights are replaced by ``tensors``."""
+    config: ModuleSizes
+    tensors: dict[str, Tensor] = field(repr=False)
+    calibration: None = None
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of sizes and weights."""
+        digest = hashlib.sha256(self.config.model_dump_json().encode())
+        for name, tensor in sorted(self.tensors.items()):
+            digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+            digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+        return digest.hexdigest()
+
+    @property
+    def unit_bits(self) -> int:
+        """Accumulators are in units of 2^-unit_bits of a logit, and hold T steps of 2^10 logits."""
+        return ROOM_BITS - LOGIT_BITS - (self.config.time_steps - 1).bit_length()
+
+    @property
+    def policy_scale(self) -> float:
+        """Logit per accumulator unit and step."""
+        return 2.0**-self.unit_bits
+
+    @property
+    def value_scale(self) -> float:
+        """Logit per accumulator unit and step."""
+        return self.policy_scale
+
+    @property
+    def exit_rule(self) -> dict[str, Any]:
+        """As ``inference.exit_rule.ExitRule`` reads it."""
+        exits = self.config.exits
+        if exits is None:
+            return {"min_steps": NEVER}
+        units = 2**self.unit_bits
+        drift = None if exits.value_drift is None else round(exits.value_drift * units)
+        return {
+            "min_steps": exits.min_steps,
+            "policy_margin": round(exits.policy_margin * units),
+            "best_move_unchanged": exits.best_move_unchanged,
+            "value_drift": drift,
+        }
+
+    @property
+    def num_weights(self) -> int:
+        """Numbers in the state dict."""
+        return sum(tensor.numel() for tensor in self.tensors.values())
+
+    def module(self) -> StepModule:
+        """The module with its weights, in evaluation mode, on the CPU."""
+        module = call_factory(self.spelling, seed=0)
+        _load(module, self.tensors, str(self.spelling))
+        return _as_step_module(module.eval())
+
+
+def create_module_net(text: str, seed: int) -> ModuleNet:
+    """The network that ``text`` spells; a factory that draws weights draws them from ``seed``.
+
+    Raises ConfigError for a spelling or a factory that will not do, NetworkError for a module that
+    does not meet the contract, or weights that do not fit.
+    """
+    spelling = ModuleSpelling.parse(text)
+    module = call_factory(spelling, seed)
+    if spelling.weights is not None:
+        _load(module, read_weights(spelling.weights), text)
+    return as_module_net(module, spelling)
+
+
+def as_module_net(module: nn.Module, spelling: ModuleSpelling) -> ModuleNet:
+    """``module``, made by ``spelling``, as a value with the weights that it has now."""
+    sizes = sizes_of_module(module, str(spelling.with_weights(None)))
+    tensors = {name: tensor.detach().cpu().clone() for name, tensor in module.state_dict().items()}
+    return ModuleNet(spelling.with_weights(None), sizes, tensors)
+
+
+def call_factory(spelling: ModuleSpelling, seed: int) -> nn.Module:
+    """What the factory makes of its settings, with torch's generator at ``seed`` meanwhile.
+
+    Raises ConfigError where it cannot be found or called, NetworkError where it makes no module.
+    """
+    function = load_plugin(spelling.factory)
+    settings = dict(spelling.settings)
+    try:
+        signature(function).bind(**settings)
+    except TypeError as error:
+        raise ConfigError(f"{spelling}: {error}") from None
+    except ValueError:  # a function without a signature
+        pass
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            module = function(**settings)
+        except Exception as error:  # code of the user may raise anything
+            text = clip_line(f"{type(error).__name__}: {error}")
+            raise ConfigError(f"{spelling}: the factory fails: {text}") from error
+    if not isinstance(module, nn.Module):
+        raise NetworkError(f"{spelling} gives a {type(module).__name__}, not a torch.nn.Module")
+    return module
+
+
+def save_module_net(net: ModuleNet, file: Path) -> None:
+    """Write the weights whole or not at all; raises DataError where the disk refuses."""
+    from safetensors.torch import save
+
+    tensors = {name: tensor.contiguous().clone() for name, tensor in net.tensors.items()}
+    entry = {"schema": SCHEMA, "module": net.config.module, "sha256": net.sha256}
+    entry |= {"libraries": _libraries()}
+    write_atomically(file, save(tensors, {METADATA_KEY: json.dumps(entry, sort_keys=True)}))
+
+
+def read_weights(file: Path) -> dict[str, Tensor]:
+    """A state dict, on the CPU; raises NetworkError where ``file`` is missing or damaged."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    if not file.is_file():
+        raise NetworkError(f"there is no file of weights {file}")
+    data = retried(lambda: read_file(file))
+    try:
+        tensors: dict[str, Tensor] = load(data)
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NetworkError(
+            f"weights {file} are truncated, or no safetensors ({clip_line(error)}); write them by "
+            "safetensors.torch.save_file"
+        ) from None
+    return tensors
+
+
+def _load(module: nn.Module, tensors: dict[str, Tensor], name: str) -> None:
+    try:
+        module.load_state_dict(tensors)
+    except RuntimeError as error:
+        reason = clip_line(" ".join(str(error).split()))
+        raise NetworkError(f"{name}: the weights do not fit the module: {reason}") from None
+
+
+def _as_step_module(module: nn.Module) -> StepModule:
+    assert isinstance(module, StepModule)
+    return module
+
+
+def _libraries() -> dict[str, str]:
+    found = {}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

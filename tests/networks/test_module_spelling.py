@@ -1,0 +1,57 @@
+"""Spellings of modules: parts, order, escapes, and names of installed packages."""
+
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import pytest
+
+from vecchess.errors import ConfigError
+from vecchess.networks import module_spelling
+from vecchess.networks.module_spelling import ModuleSpelling, is_module
+
+
+def test_a_spelling_has_four_parts() -> None:
+    text = "module:pack.age:make?depth=3&weights=a%26b/c.safetensors&channels=64&chunk=16"
+    spelling = ModuleSpelling.parse(text)
+    assert spelling.name == spelling.factory == "pack.age:make"
+    assert spelling.settings == (("channels", "64"), ("depth", "3"))
+    assert (spelling.weights, spelling.chunk) == (Path("a&b/c.safetensors"), 16)
+
+
+def test_equal_spellings_are_written_alike() -> None:
+    one = ModuleSpelling.parse("module:a:make?x=1&y=2&weights=/r%26d/n.safetensors")
+    other = ModuleSpelling.parse("module:a:make?weights=/r%26d/n.safetensors&y=2&x=1")
+    assert str(one) == str(other) == "module:a:make?x=1&y=2&weights=/r%26d/n.safetensors"
+    assert ModuleSpelling.parse(str(one)) == one
+    assert str(one.with_weights(None)) == "module:a:make?x=1&y=2"
+
+
+def test_files_and_players_are_no_modules() -> None:
+    assert is_module("module:a:make")
+    assert not any(map(is_module, ("module.safetensors", "net:module:a:make", "tiny")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["module:", "module:a:b:c", "module:a b:make", "module:a:make?x", "module:a:make?x=1&x=2",
+     "module:a:make?1x=2", "module:a:make?chunk=0", "module:a:make?chunk=much"],
+)  # fmt: skip
+def test_a_wrong_spelling_is_one_line(text: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        ModuleSpelling.parse(text)
+    assert text in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_installed_packages_register_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        EntryPoint("mine", "tests.networks.modules:leaking", module_spelling.GROUP),
+        EntryPoint("twice", "a:make", module_spelling.GROUP),
+        EntryPoint("twice", "b:make", module_spelling.GROUP),
+    ]
+    monkeypatch.setattr(module_spelling, "entry_points", lambda group: EntryPoints(points))
+    assert ModuleSpelling.parse("module:mine?exits=2").factory == "tests.networks.modules:leaking"
+    with pytest.raises(ConfigError, match=r"several packages register it: a:make, b:make"):
+        _ = ModuleSpelling.parse("module:twice").factory
+    with pytest.raises(ConfigError, match=r"registers a network of that name \(there: mine, twice"):
+        _ = ModuleSpelling.parse("module:theirs").factory

@@ -1,0 +1,79 @@
+"""A module of the user wherever a network is named: played, replayed, matched, analysed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.system.commands import inside, vecchess
+
+NET = "module:tests.networks.modules:leaking?least=2"
+GAMES = ("--max-plies", "12", "--gpus", "cpu", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three games in two workers."""
+    folder = tmp_path_factory.mktemp("own") / "run & more"
+    done = inside(
+        "selfplay", "--net", NET, "--games", 3, *GAMES[:2], "--gpus", "cpu:2", "--quiet",
+        "--run-dir", folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_games_are_replayed_with_the_runs_own_weights(run_dir: Path) -> None:
+    done = inside("replay", run_dir, "--verify-all", 3, "--json")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_run_goes_on_with_its_own_weights(run_dir: Path) -> None:
+    before = (run_dir / "nets" / "latest.json").read_text()
+    done = inside("selfplay", "--resume", "--run-dir", run_dir, "--games", 4, *GAMES[2:])
+    assert done.returncode == 0, done.stderr
+    assert (run_dir / "nets" / "latest.json").read_text() == before
+    assert len(list((run_dir / "nets").glob("*.safetensors"))) == 1
+
+
+def test_weights_name_their_module(run_dir: Path) -> None:
+    (file,) = (run_dir / "nets").glob("*.safetensors")
+    done = inside("analyse", "--net", file, "--sims", 4, "startpos")
+    assert done.returncode == 2
+    assert f"holds weights of {NET}: name that" in done.stderr
+
+
+def test_a_match_is_played_with_its_settings_and_the_networks() -> None:
+    player = f"net:{NET}&search=gumbel&sims=4&temperature=1"
+    done = inside("match", player, "random", "--games", 2, "--max-plies", 61, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["players"] == [player, "random"]
+
+
+def test_a_position_is_analysed() -> None:
+    done = inside("analyse", "--net", NET, "--sims", 8, "--gpus", "cpu", "--json", "startpos")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["net"] == NET
+
+
+def test_a_gui_can_ask_it() -> None:
+    done = vecchess("uci", "--net", NET, "--gpus", "cpu", "go nodes 8")
+    assert done.returncode == 0, done.stderr
+    assert "bestmove" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("net", "line"),
+    [
+        ("module:tests.networks.modules:failing", "the factory fails: RuntimeError: no luck"),
+        ("module:tests.networks.modules:mixing", "an answer depends on its slot"),
+        ("module:unheard_of", "no installed package registers a network of that name"),
+        (f"{NET}&weights=missing.safetensors", "there is no file of weights missing.safetensors"),
+    ],
+)
+def test_what_cannot_play_is_one_line(net: str, line: str, tmp_path: Path) -> None:
+    done = inside("selfplay", "--net", net, *GAMES, "--run-dir", tmp_path / "run", "--games", 1)
+    assert done.returncode == 2
+    (error,) = done.stderr.strip().splitlines()[-1:]
+    assert error.startswith("vecchess: error:")
+    assert line in error
