@@ -25,7 +25,7 @@ COMMANDS = {
         "dash": "Show runs in the browser.",
         "report": "Write a report on runs: one HTML file.",
         "replay": "Play a recorded game again and compare it with the record.",
-        "export": "Write recorded games and networks in other formats.",
+        "export": "Write games, networks and measurements in other formats.",
         "games": "Verify, compact, prune and describe the recorded games of runs.",
     },
     "Strength and analysis": {
@@ -37,7 +37,7 @@ COMMANDS = {
         "uci": "Be a UCI engine: play and analyse in any chess program.",
     },
     "Networks and this machine": {
-        "net": "Make, describe and check network files.",
+        "net": "Make, describe, check and measure network files.",
         "calibrate": "Choose when a position may leave the network early.",
         "tune": "Measure the speed of a network by its number of slots.",
         "bench": "Measure speed on this machine.",

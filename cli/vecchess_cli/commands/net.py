@@ -1,4 +1,4 @@
-"""``vecchess net``: make, describe and check network files."""
+"""``vecchess net``: make, describe, check and measure network files."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,10 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from vecchess_cli.option_panels import PanelCommand, command_group
-from vecchess_cli.output import Json, print_json, print_lines, print_rows, results
+from vecchess_cli.output import Json, notes, print_json, print_lines, print_rows, results
+from vecchess_cli.shared_options import Quiet
 
-app = command_group("Make, describe and check network files.")
-File = Annotated[Path, typer.Argument(help="A network file (.safetensors), or default.")]
+app = command_group("Make, describe, check and measure network files.")
+File = Annotated[
+    Path, typer.Argument(help="A network file (.safetensors), a hub folder, or default.")
+]
 
 
 @app.command(cls=PanelCommand)
@@ -45,15 +48,11 @@ def new(
 
     Example:  vecchess net new small --history 4 --out seeing-four.safetensors
     """
-    from vecchess.errors import ConfigError
     from vecchess.snn.create import create_network
     from vecchess.snn.integer.bounds import net_facts
     from vecchess.snn.integer.net_file import save_net
 
-    if out.exists():
-        raise ConfigError(f"{out} exists already: choose another name")
-    if not out.parent.is_dir():
-        raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
+    _require_new(out)
     network = create_network(sizes, seed, history, tactical)
     save_net(network, out)
     _show(f"wrote {out}", net_facts(network), json)
@@ -99,6 +98,103 @@ def check(file: File, json: Json = False) -> None:
         columns = ["layer", "quantity", "at most", "of the exact range"]
         print_rows(results(), "", columns, rows, words=["quantity"])
         results().print(f"{file}: every sum is exact in float32 and int32, whatever the input")
+
+
+@app.command(cls=PanelCommand)
+def card(
+    file: File,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Of the positions the first N.", show_default="all")
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Measure a network by NeuroBench's metrics at the positions of `vecchess suite moves`.
+
+    Footprint in bytes, the share of weights that are 0, the share of neurons that are silent,
+    synaptic operations a position, and the share of best moves by the policy alone.
+
+    Example:  vecchess net card default --limit 500
+    """
+    from vecchess.evaluate.net_card import net_card
+    from vecchess.runtime.progress import ProgressDisplay
+
+    with ProgressDisplay(notes(), quiet) as display:
+        facts = net_card(
+            file,
+            limit=limit,
+            on_done=lambda done, total: display.update(lambda: f"{done:,} of {total:,} positions"),
+        )
+    if json:
+        print_json(facts)
+    else:
+        _show_card(facts)
+
+
+@app.command(cls=PanelCommand, name="from-nir")
+def from_nir(
+    file: Annotated[Path, typer.Argument(help="A NIR file that `vecchess export nir` wrote.")],
+    out: Annotated[Path, typer.Option(help="File to write.")],
+    json: Json = False,
+) -> None:
+    """Make a network file of a NIR file: of its weights, which may have changed.
+
+    Example:  vecchess net from-nir small.nir --out small.safetensors
+    """
+    from vecchess.export.nir_file import read_nir
+    from vecchess.snn.integer.bounds import net_facts
+    from vecchess.snn.integer.net_file import save_net
+
+    _require_new(out)
+    network = read_nir(file)
+    save_net(network, out)
+    _show(f"wrote {out}", net_facts(network), json)
+
+
+def _show_card(facts: dict[str, Any]) -> None:
+    """Print a card as two tables."""
+    everywhere = [
+        ("positions", f"{facts['positions']:,} of {facts['suite']['suite']}"),
+        ("footprint", f"{facts['footprint']:,} bytes"),
+        ("connection sparsity", f"{facts['connection_sparsity']:.4f}"),
+    ]
+    print_lines(results(), everywhere, f"{facts['net']}, {facts['sha256'][:12]}")
+    columns = [
+        "",
+        "time steps",
+        "activation sparsity",
+        "MACs",
+        "ACs",
+        "dense",
+        "best moves",
+        "95 %",
+    ]
+    rows = []
+    for name, words in (("all_steps", "all steps"), ("with_exits", "with exits")):
+        part = facts[name]
+        operations = part["synaptic_operations"].values()
+        low, high = part["interval"]
+        rows.append(
+            [
+                words,
+                f"{part['time_steps']:.2f}",
+                f"{part['activation_sparsity']:.4f}",
+                *(f"{number:,.0f}" for number in operations),
+                f"{part['classification_accuracy']:.1%}",
+                f"{low:.1%} to {high:.1%}",
+            ]
+        )
+    print_rows(results(), "", columns, rows)
+
+
+def _require_new(out: Path) -> None:
+    """Raise ConfigError unless ``out`` can be made."""
+    from vecchess.errors import ConfigError
+
+    if out.exists():
+        raise ConfigError(f"{out} exists already: choose another name")
+    if not out.parent.is_dir():
+        raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
 
 
 def _show_calibration(rule: dict[str, Any] | None, calibration: dict[str, Any]) -> None:

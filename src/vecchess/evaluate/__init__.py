@@ -16,4 +16,6 @@ compare_evaluations  several reports joined into one rating
 report_file          the JSON file of a report
 eval_progress        the display while an evaluation runs
 calibrate_exits      ``vecchess calibrate``: finds a network's exit rule on recorded games
+net_card             ``vecchess net card``: a network by NeuroBench's metrics
+synaptic_operations  spikes and synaptic operations of a network at positions
 """

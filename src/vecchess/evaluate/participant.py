@@ -15,13 +15,15 @@ from vecchess.arena.players.player_registry import (
     UCI,
     PlayerResources,
     is_network,
+    net_of,
     net_settings,
     open_player,
 )
 from vecchess.arena.players.uci_player import UciPlayer
-from vecchess.config import BUILT_IN_NETS, DEFAULT_NET
+from vecchess.config import BUILT_IN_NETS
 from vecchess.errors import ConfigError
 from vecchess.lc0.weights_file import load_weights
+from vecchess.networks.module_spelling import ModuleSpelling, is_module
 from vecchess.runtime.devices import parse_gpus
 from vecchess.runtime.plugin import is_plugin, plugin_file
 from vecchess.selfplay.worker.networks import load_or_create
@@ -74,14 +76,13 @@ def identify(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto"
 
 
 def _network(spelling: str, seed: int) -> Participant:
-    kind, _, file = spelling.partition("?")[0].partition(":")
-    file = file or DEFAULT_NET
+    kind, file = spelling.partition(":")[0], net_of(spelling)
     words = net_settings(spelling)
     known = sorted(f"{name}={value}" for name, value in words.items())
     search = f"{words.pop('search', 'policy')} {words.pop('sims', '')}".strip()
     name = " ".join(
         [
-            Path(file.removesuffix(".gz")).stem,
+            _short_name(file),
             search,
             *(f"{key}={value}" for key, value in words.items()),
         ]
@@ -91,6 +92,13 @@ def _network(spelling: str, seed: int) -> Participant:
     else:
         what = file if file in BUILT_IN_NETS else load_or_create(file, seed).sha256[:HASH_DIGITS]
     return Participant(name, spelling, _joined(f"{kind}:{what}", known), is_repeatable=True)
+
+
+def _short_name(net: str) -> str:
+    """A network's name for people: of a module the one of its factory, else that of its file."""
+    if is_module(net):
+        return ModuleSpelling.parse(net).name.rpartition(".")[2]
+    return Path(net.removesuffix(".gz")).stem
 
 
 def _engine(player: UciPlayer, spelling: str, settings: list[str]) -> Participant:
@@ -120,7 +128,8 @@ def network_spelling(net: str, search: str | None = None, sims: int | None = Non
 
     Raises ConfigError for simulations without a search, and for either beside a whole spelling.
     """
-    if net in SIMPLE or ":" in net.partition("?")[0]:
+    is_player = ":" in net.partition("?")[0] and not is_module(net)
+    if net in SIMPLE or is_player:
         if search is not None or sims is not None:
             raise ConfigError(f'"{net}" says how it plays: drop --search and --sims')
         return net
@@ -128,7 +137,8 @@ def network_spelling(net: str, search: str | None = None, sims: int | None = Non
         if sims is not None:
             raise ConfigError("--sims needs a search: --search gumbel or --search puct")
         return f"{NET}{net}"
-    return f"{NET}{net}?search={search}" + ("" if sims is None else f"&sims={sims}")
+    joint = "&" if "?" in net else "?"
+    return f"{NET}{net}{joint}search={search}" + ("" if sims is None else f"&sims={sims}")
 
 
 def distinct_participants(participants: Iterable[Participant]) -> list[Participant]:

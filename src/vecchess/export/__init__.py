@@ -1,4 +1,4 @@
-"""Recorded games and networks in formats of other programs: ``vecchess export``.
+"""Games, networks and measurements in formats of other programs: ``vecchess export``.
 
 game_source    the games of a run, folder or shard in order, read shard by shard
 recorded_game  one recorded game, as the writers of all formats read it
@@ -9,5 +9,11 @@ lc0_record     lc0's record of a position
 onnx_export    a network as an ONNX file, compared with our own backend first
 onnx_net       all time steps of a network as one ONNX graph
 onnx_layers    its layers as ONNX operators
+nir_file       a network as a NIR file, and back
+nir_graph      a network as a graph of NIR
+nir_neurons    layers of neurons as graphs of NIR's primitives
+nir_network    the network in a graph of NIR
+hub_folder     a network as a folder for a model hub
+tracker_export a run's measurements in experiment trackers
 atomic_output  output files and folders that are there whole or not at all
 """

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import ConfigError, NetworkError
+from vecchess.errors import NetworkError
 from vecchess.export.atomic_output import binary_file
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
+from vecchess.runtime.optional_library import missing_library
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.rate_coding import coded_steps
@@ -70,7 +71,7 @@ def export_onnx(
 
 def _require(library: str, otherwise: str = "") -> None:
     if importlib.util.find_spec(library) is None:
-        raise ConfigError(f"{library} is not installed: pip install 'vecchess[onnx]'{otherwise}")
+        raise missing_library(library, "onnx", otherwise)
 
 
 BATCH = 64

@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.config import BUILT_IN_NETS
+from vecchess.config import BUILT_IN_NETS, read_toml
 from vecchess.errors import DataError, NetworkError
+from vecchess.networks.module_spelling import ModuleSpelling, is_module
 from vecchess.replay.find_games import folders_of
+from vecchess.selfplay.worker.networks import load_or_create
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
@@ -33,7 +35,8 @@ def by_network(records: GameRecords) -> dict[str, NDArray[np.int64]]:
 
 
 def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[str, str]:
-    """The network file, or built-in name, for each of the networks that ``by_network`` gave.
+    """The network file, the built-in name, or the module with its weights, for each of the networks
+    that ``by_network`` gave.
 
     Raises NetworkError where the run has not kept one of them, or where it is no network.
     """
@@ -42,23 +45,32 @@ def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[
     for net in missing:
         if len(net) != SHA256_DIGITS:
             raise NetworkError(f"{net} played games of {run.path}: that is not a network of ours")
+    module = _module_of(run)
     kept = [file for part in folders_of(run) for file in sorted(part.nets.glob("*.safetensors"))]
     for net in missing:
         # those named by the hash first, so that most need not be read
         files = sorted(kept, key=lambda file: not net.startswith(file.stem))
-        file = next((file for file in files if _sha256(file) == net), None)
+        file = next((file for file in files if _sha256(file, module) == net), None)
         if file is None:
             raise NetworkError(
                 f"{run.nets} has no network {net[:16]}, which played {len(wanted[net]):,} of the "
                 "games to play again: put its file back"
             )
-        files_of[net] = str(file)
+        files_of[net] = str(file if module is None else module.with_weights(file.absolute()))
     return files_of
 
 
-def _sha256(file: Path) -> str:
-    """The hash of a network file; "" for one that is damaged."""
+def _module_of(run: RunFolder) -> ModuleSpelling | None:
+    """The module that the run's settings name; None where its networks are vecchess's own."""
+    net = read_toml(run.config).get("net", "") if run.config.is_file() else ""
+    return ModuleSpelling.parse(net) if isinstance(net, str) and is_module(net) else None
+
+
+def _sha256(file: Path, module: ModuleSpelling | None) -> str:
+    """The hash of a network file, or of ``module`` with its weights; "" for one that is damaged."""
     try:
-        return load_net(file).sha256
+        if module is None:
+            return load_net(file).sha256
+        return load_or_create(str(module.with_weights(file)), seed=0).sha256
     except NetworkError:
         return ""

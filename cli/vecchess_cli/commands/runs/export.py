@@ -1,9 +1,10 @@
-"""``vecchess export``: recorded games and networks in formats that others read."""
+"""``vecchess export``: games, networks and measurements in formats that others read."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,9 +17,18 @@ if TYPE_CHECKING:
 DIFFERENT = 3
 """Exit code where the comparison found a difference."""
 
-app = command_group("Write recorded games and networks in other formats.")
+NIR_NOTES = {
+    "exact": "NIR's LIF node resets to a value, our neurons subtract the threshold: each layer of "
+    "neurons is a graph of LI, Threshold, Scale and Delay nodes that gives our spikes",
+    "lif": "NIR's LIF node resets to a value, our neurons subtract the threshold: this graph's "
+    "spikes differ from ours, unless its reader subtracts",
+}
+"""What NIR cannot express, in a line."""
+
+app = command_group("Write games, networks and measurements in other formats.")
 
 Place = Annotated[Path, typer.Argument(help="A run, a folder of shards or a shard.", metavar="RUN")]
+Net = Annotated[Path, typer.Argument(help="Network file, or default.", metavar="NET")]
 OUT_HELP = 'File to write, "-" for stdout.'
 Games = Annotated[
     str | None, typer.Option(help='Numbers of the games, as in "0-99".', show_default="all")
@@ -101,7 +111,7 @@ def csv(
 
 @app.command(cls=PanelCommand)
 def onnx(
-    net: Annotated[Path, typer.Argument(help="Network file, or default.", metavar="NET")],
+    net: Net,
     out: Annotated[
         Path | None, typer.Option(help=OUT_HELP, show_default="NET with the suffix .onnx")
     ] = None,
@@ -145,6 +155,94 @@ def onnx(
     if json:
         print_json({"schema": 1, **facts, "out": str(out)})
     raise typer.Exit(DIFFERENT)
+
+
+@app.command(cls=PanelCommand)
+def nir(
+    net: Net,
+    out: Annotated[
+        Path | None, typer.Option(help=OUT_HELP, show_default="NET with the suffix .nir")
+    ] = None,
+    neurons: Annotated[
+        Literal["exact", "lif"],
+        typer.Option(help="Graphs that reset as ours do, or NIR's LIF nodes, which reset to 0."),
+    ] = "exact",
+    json: Json = False,
+) -> None:
+    """Write a network as NIR, the neuromorphic intermediate representation.
+
+    NIR's LIF node cannot subtract the threshold, as our neurons do: a layer of neurons is a graph
+    of leaky integrator, thresholds, scales and delays. `vecchess net from-nir` reads it back.
+
+    Example:  vecchess export nir small.safetensors
+    """
+    out = out or net.with_suffix(".nir")
+    _require_one(out, json)
+    from vecchess.export.nir_file import export_nir
+    from vecchess.snn.integer.net_file import load_net
+
+    network = load_net(net)
+    done = export_nir(network, out, neurons)
+    note(NIR_NOTES[neurons])
+    facts = {"sha256": network.sha256, "neurons": neurons, **done._asdict()}
+    what = f"{done.num_bytes:,} bytes, {done.nodes:,} nodes, {done.edges:,} edges"
+    _report(what, out, facts, json)
+
+
+@app.command(cls=PanelCommand)
+def hub(
+    net: Net,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to make.", show_default="NET with the suffix -hub")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the model in its card.", show_default="NET's")
+    ] = None,
+    licence: Annotated[
+        str | None,
+        typer.Option("--license", help='Licence in the card, as the hub spells it: "gpl-3.0".'),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a network as a folder for a model hub: model card, config.json, model.safetensors.
+
+    `--net FOLDER` reads it, as it is or downloaded.
+
+    Example:  vecchess export hub small.safetensors --license gpl-3.0
+    """
+    from vecchess.export.hub_folder import export_hub
+    from vecchess.snn.integer.net_file import load_net
+
+    out = out or net.with_name(f"{net.stem}-hub")
+    network = load_net(net)
+    num_bytes = export_hub(network, out, name or net.stem, licence)
+    facts = {"sha256": network.sha256, "bytes": num_bytes}
+    _report(f"a network of {num_bytes:,} bytes", out, facts, json)
+
+
+@app.command(cls=PanelCommand)
+def tracker(
+    run: Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN")],
+    to: Annotated[str, typer.Option(help="trackio, wandb or mlflow, which has to be installed.")],
+    project: Annotated[str, typer.Option(help="Project, or experiment, there.")] = "vecchess",
+    json: Json = False,
+) -> None:
+    """Log the measurements of a run to an experiment tracker, on this machine.
+
+    Each call makes a new run in the tracker, with all that was measured so far, and the tags that
+    TensorBoard has.
+
+    Example:  vecchess export tracker runs/first --to mlflow
+    """
+    from contextlib import redirect_stdout
+
+    from vecchess.export.tracker_export import export_tracker
+
+    with redirect_stdout(sys.stderr):  # the libraries tell what they do
+        num_points = export_tracker(run, to, project)
+    note(f"logged {num_points:,} numbers to {to}, project {project}")
+    if json:
+        print_json({"schema": 1, "tracker": to, "project": project, "points": num_points})
 
 
 def _beside(run: Path, name: str) -> Path:

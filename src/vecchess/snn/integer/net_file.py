@@ -32,6 +32,8 @@ from vecchess.snn.topology import layer_shapes
 SUFFIX = ".safetensors"
 SHIPPED_NET = Path(__file__).parents[2] / "nets" / f"{DEFAULT_NET}{SUFFIX}"
 """The file of the network ``DEFAULT_NET``."""
+HUB_WEIGHTS, HUB_CONFIG = "model.safetensors", "config.json"
+"""Files of a network's folder in the layout of ``huggingface_hub``; see ``export.hub_folder``."""
 METADATA_KEY = "vecchess"
 DTYPES: dict[str, type[np.generic]] = {"weight": np.int8, "shift": np.uint8, "bias": np.int32}
 
@@ -59,8 +61,13 @@ def save_net(net: IntegerNet, path: Path) -> None:
 
 
 def net_path(net: str | Path) -> Path:
-    """The file that ``net`` names: that of vecchess for ``DEFAULT_NET``, any other as it is."""
-    return SHIPPED_NET if str(net) == DEFAULT_NET else Path(net)
+    """The file that ``net`` names: that of vecchess for ``DEFAULT_NET``, that in a folder of the
+    hub's layout, any other as it is."""
+    if str(net) == DEFAULT_NET:
+        return SHIPPED_NET
+    path = Path(net)
+    is_hub = (path / HUB_CONFIG).is_file() and (path / HUB_WEIGHTS).is_file()
+    return path / HUB_WEIGHTS if is_hub else path
 
 
 def load_net(net: str | Path) -> IntegerNet:
@@ -146,6 +153,10 @@ def _description(data: bytes) -> dict[str, Any]:
         schema = description["schema"]
     except (KeyError, TypeError, ValueError) as error:
         raise NetworkError("was not written by vecchess: it has no description") from error
+    if module := description.get("module"):
+        raise NetworkError(
+            f"holds weights of {clip_line(module)}: name that, with the setting weights=FILE"
+        )
     if schema != SCHEMA:
         raise NetworkError(f"has schema {clip_line(schema)}, this vecchess reads {SCHEMA}")
     return description

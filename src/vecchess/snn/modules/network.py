@@ -29,6 +29,8 @@ from vecchess.snn.topology import (
     input_bits,
     layer_shapes,
     membrane_layers,
+    neuron_layers,
+    reads_activations,
 )
 
 FIRST_BIAS = -0.6
@@ -96,6 +98,20 @@ class SpikingNet(nn.Module):
     def folded(self) -> bool:
         """True when the forward is the deployed one."""
         return self.layer("stem").folded
+
+    @property
+    def learns_as_it_plays(self) -> bool:
+        """True when training computes what a server computes."""
+        return self.folded
+
+    @property
+    def neuron_names(self) -> tuple[str, ...]:
+        """Layers of neurons, in the order of ``NetOutput.rates``."""
+        return tuple(neuron_layers(self.config))
+
+    def is_graded(self, name: str) -> bool:
+        """Whether a layer of neurons gives activations, not spikes."""
+        return reads_activations(self.config, name)
 
     def fold(self) -> None:
         """Enter the second phase: batch norm folded and frozen, weights quantised.

@@ -1,0 +1,85 @@
+"""NIR files, written from networks and read back: HDF5, by the package ``nir``."""
+
+import importlib.util
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from vecchess.errors import ConfigError, NetworkError
+from vecchess.export.atomic_output import binary_file
+from vecchess.safe_parse import clip_line
+from vecchess.snn.integer.integer_net import IntegerNet
+
+if TYPE_CHECKING:
+    from vecchess.export.nir_graph import Neurons
+
+MOST_BYTES = 1 << 30
+"""Limit of all arrays of a file that is read; those of the largest preset have 0.2 GB."""
+
+
+class NirExport(NamedTuple):
+    """The result of an export; ``nodes`` counts those inside other nodes too."""
+
+    num_bytes: int
+    nodes: int
+    edges: int
+
+
+def export_nir(net: IntegerNet, out: Path, neurons: "Neurons" = "exact") -> NirExport:
+    """Write ``net`` to ``out`` ("-": stdout).
+
+    Raises ConfigError where the library is missing or for a place that cannot be used, NetworkError
+    for a network that is not exact, DataError where writing fails.
+    """
+    require_nir()
+    import nir
+
+    from vecchess.export.nir_graph import to_nir
+
+    graph, data = to_nir(net, neurons), io.BytesIO()
+    nir.write(data, graph)
+    with binary_file(out) as file:
+        file.write(data.getvalue())
+    inner = [node for node in graph.nodes.values() if isinstance(node, nir.NIRGraph)]
+    return NirExport(
+        len(data.getvalue()),
+        len(graph.nodes) + sum(len(node.nodes) for node in inner),
+        len(graph.edges) + sum(len(node.edges) for node in inner),
+    )
+
+
+def read_nir(path: Path) -> IntegerNet:
+    """The network of a NIR file. Raises ConfigError where the library is missing, NetworkError for
+    a file that cannot be read, or that ``export_nir`` did not write."""
+    require_nir()
+    from vecchess.export.nir_network import from_nir
+
+    if not path.is_file():
+        raise NetworkError(f"there is no NIR file {path}")
+    try:
+        import nir
+
+        _require_small(path)
+        return from_nir(nir.read(path))
+    except NetworkError as error:
+        raise NetworkError(f"{path} {error}") from None
+    except Exception as error:  # of HDF5, of numpy, assertions of nir
+        reason = str(error) or type(error).__name__
+        raise NetworkError(clip_line(f"{path} is no NIR file that nir reads: {reason}")) from None
+
+
+def require_nir() -> None:
+    """Raise ConfigError unless the package ``nir`` is installed."""
+    if importlib.util.find_spec("nir") is None:
+        raise ConfigError("nir is not installed: pip install 'vecchess[nir]'")
+
+
+def _require_small(path: Path) -> None:
+    """Raise NetworkError for a file whose arrays would not fit: a few bytes may stand for many."""
+    import h5py
+
+    sizes: list[int] = []
+    with h5py.File(path, "r") as file:
+        file.visititems(lambda _, item: sizes.append(int(getattr(item, "nbytes", 0))))
+    if sum(sizes) > MOST_BYTES:
+        raise NetworkError(f"holds {sum(sizes):,} bytes, more than {MOST_BYTES:,}")

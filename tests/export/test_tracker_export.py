@@ -1,0 +1,138 @@
+"""Measurements in experiment trackers: what their libraries are given, and MLflow's own reading."""
+
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vecchess.errors import ConfigError, DataError
+from vecchess.export.tracker_export import export_tracker, run_points
+from vecchess.store.metrics import MetricsLog
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run's folder with four lines of measurements, one of them without a number."""
+    folder = tmp_path / "first"
+    folder.mkdir()
+    log = MetricsLog(folder)
+    log.write("load", 0, 0, 0, {"games": 7, "plies_per_s": 512.5, "verdict": "starved"})
+    log.write("learn", 1, 20, 640, {"loss": 2.5, "spikes": {"heads": 0.25}, "lr": float("nan")})
+    match = {"player": "policy", "opponent": "net:a?x=1 b", "score": [0.5, 0.4], "elo": 12.0}
+    log.write("eval", 1, 20, 640, match)
+    log.write("note", 1, 20, 640, {"text": "nothing"})
+    log.close()
+    return folder
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> None:
+    module = ModuleType(name)
+    vars(module).update(members)
+    monkeypatch.setitem(sys.modules, name, module)
+
+
+class FakeRun:
+    """Notes the calls of a run of trackio or wandb."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def init(self, **settings: Any) -> "FakeRun":
+        self.calls.append(("init", settings))
+        return self
+
+    def log(self, values: dict[str, float], step: int | None = None) -> None:
+        self.calls.append(("log", values, step))
+
+    def define_metric(self, name: str, step_metric: str) -> None:
+        self.calls.append(("axis", name, step_metric))
+
+    def finish(self) -> None:
+        self.calls.append(("finish",))
+
+
+TAG = "eval/policy-net:a?x=1_b/elo"
+
+
+def test_points_have_the_tags_and_steps_of_tensorboard(run: Path) -> None:
+    points = [(one.values, one.step) for one in run_points(run)]
+    assert points == [
+        ({"selfplay/games": 7.0, "selfplay/plies_per_s": 512.5}, 7),
+        ({"train/loss": 2.5, "train/spikes/heads": 0.25}, 20),
+        ({TAG: 12.0}, 20),
+    ]
+
+
+def test_trackio(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, "trackio", init=(made := FakeRun()).init)
+    assert export_tracker(run, "trackio", "chess") == 5
+    assert made.calls[0] == ("init", {"project": "chess", "name": "first", "embed": False})
+    assert made.calls[2] == ("log", {"train/loss": 2.5, "train/spikes/heads": 0.25}, 20)
+    assert made.calls[-1] == ("finish",)
+
+
+def test_wandb_is_offline_and_has_an_axis_for_each_group(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch, "wandb", init=(made := FakeRun()).init)
+    assert export_tracker(run, "wandb", "chess") == 5
+    assert made.calls[0][1]["mode"] == "offline"
+    assert made.calls[0][1]["dir"] == str(run)
+    axes = [call[1:] for call in made.calls if call[0] == "axis"]
+    assert axes == [(f"{group}/*", f"{group}/step") for group in ("selfplay", "train", "eval")]
+    assert ("log", {TAG: 12.0, "eval/step": 20}, None) in made.calls
+    assert made.calls[-1] == ("finish",)
+
+
+def test_mlflow(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    class Client:
+        def __init__(self, tracking_uri: str) -> None:
+            calls.append(("uri", tracking_uri))
+
+        def get_experiment_by_name(self, name: str) -> None:
+            return None
+
+        def create_experiment(self, name: str) -> str:
+            return f"id of {name}"
+
+        def create_run(self, experiment: str, run_name: str) -> Any:
+            calls.append(("run", experiment, run_name))
+            return SimpleNamespace(info=SimpleNamespace(run_id="r"))
+
+        def log_batch(self, run_id: str, metrics: list[Any]) -> None:
+            calls.append(("log", run_id, [(m[0], m[1], m[3]) for m in metrics]))
+
+        def set_terminated(self, run_id: str) -> None:
+            calls.append(("end", run_id))
+
+    entities = SimpleNamespace(Metric=lambda *given: given)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    fake(monkeypatch, "mlflow", MlflowClient=Client, entities=entities)
+    assert export_tracker(run, "mlflow", "chess") == 5
+    assert calls[0] == ("uri", f"sqlite:///{(run / 'mlflow.db').resolve()}")
+    assert calls[1] == ("run", "id of chess", "first")
+    assert calls[4] == ("log", "r", [("eval/policy-net:a_x_1_b/elo", 12.0, 20)])
+    assert calls[-1] == ("end", "r")
+
+
+def test_what_cannot_be_logged(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="no tracker 'excel'; there are trackio, wandb, mlflow"):
+        export_tracker(run, "excel", "chess")
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ConfigError, match="wandb is not installed: pip install wandb"):
+        export_tracker(run, "wandb", "chess")
+    with pytest.raises(ConfigError, match=r"is no run with measurements: it has no metrics\.jsonl"):
+        export_tracker(tmp_path, "wandb", "chess")
+
+
+def test_an_error_of_the_library_is_one_line(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**settings: Any) -> None:
+        raise RuntimeError("no\nroom")
+
+    fake(monkeypatch, "trackio", init=refuse)
+    with pytest.raises(DataError, match="trackio failed: no room"):
+        export_tracker(run, "trackio", "chess")
