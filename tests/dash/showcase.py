@@ -92,6 +92,7 @@ def gpu_load(at: float) -> dict[str, float]:
         games_per_s=930 * warm * wave(2, at, 0.08), mean_time_steps=2.55 * wave(3, at, 0.01),
         batch_fill=min(0.985 * warm * wave(4, at, 0.005), 1), full_batches=min(0.9 * warm, 1),
         device_busy=min(0.94 * warm * wave(5, at, 0.01), 1), mover_busy=0.58 * warm * wave(6, at),
+        host_busy=0.31 * warm * wave(9, at),
         queue_age_p99_ms=4.1 * wave(7, at, 0.15), games_mb=118 * (0.6 + 0.4 * warm),
     ) | {"gpu_util": min(0.93 * warm * wave(8, at, 0.02), 1), "gpu_power_w": 120 + 520 * warm,
          "gpu_memory_mb": 9100.0}  # fmt: skip

@@ -9,8 +9,9 @@ import pytest
 
 from tests.uci.talk import Talk, facts, stockfish
 from vecchess.chess.perft import perft
+from vecchess.config import UciConfig
+from vecchess.uci.strength import limit_of
 from vecchess.uci.tasks import BENCH_FENS
-from vecchess.uci.time_manager import sims_for
 
 SCHOLAR = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 MATE_IN_2 = "7k/8/8/8/8/8/R7/1R5K w - - 0 1"
@@ -299,7 +300,9 @@ def test_less_strength_takes_fewer_simulations_and_draws_its_moves(talk: Talk) -
     few = int(last_info(talk.ask("go nodes 100000"))["nodes"])
     talk.send("setoption name UCI_Elo value 900", "ucinewgame")
     more = int(last_info(talk.ask("go nodes 100000"))["nodes"])
-    assert (few, more) == (300, sims_for(900))
+    wanted = limit_of(UciConfig(net="material", limit_strength=True, elo=900))
+    assert wanted
+    assert (few, more) == (300, wanted.sims)
     talk.send("setoption name UCI_AnalyseMode value true", "ucinewgame")
     assert int(last_info(talk.ask("go nodes 1000"))["nodes"]) == 1000
 

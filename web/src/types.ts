@@ -11,7 +11,7 @@ export interface Bottleneck {
 export type Load = Partial<Record<LoadKey, number>> & { verdict?: string };
 export type LoadKey =
   | "plies_per_s" | "games_per_s" | "evals_per_s" | "sims_per_s" | "cache_hit_rate" | "mean_time_steps"
-  | "batch_fill" | "full_batches" | "device_busy" | "mover_busy" | "queue_age_p99_ms" | "games_mb";
+  | "batch_fill" | "full_batches" | "device_busy" | "host_busy" | "mover_busy" | "queue_age_p99_ms" | "games_mb";
 
 /** One run in the table of runs. */
 export interface RunLine {

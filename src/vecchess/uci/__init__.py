@@ -5,7 +5,8 @@
 - ``parse_command`` the lines of a GUI as values
 - ``engine_options`` the options of a GUI
 - ``searcher`` the thread that owns network and trees, and its tasks
-- ``go_command``, ``time_manager`` one search from ``go`` to ``bestmove``; its time and strength
+- ``go_command``, ``time_manager`` one search from ``go`` to ``bestmove``, and its time
+- ``strength`` the simulations of a rating
 - ``tasks`` the other tasks: count leaves, evaluate a position, bench
 - ``engine_state`` network, cache, tablebases and tree, opened as the options say
 - ``search_snapshot``, ``info`` the present state of a search, and its lines

@@ -103,7 +103,7 @@ class EngineState:
                 snapshot = SearchSnapshot(session, game, plain, monotonic(), self.speed)
                 while not session.is_over:
                     session.advance(session.compute())
-                snapshot.info(snapshot.lines(snapshot.choice(is_planned=False, is_weakened=False)))
+                snapshot.info(snapshot.lines(snapshot.choice(is_planned=False, power=None)))
                 self.speed = snapshot.speed
             if config.search == "gumbel":  # a kernel that the first move can do without
                 session.decide()

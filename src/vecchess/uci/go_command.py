@@ -18,7 +18,8 @@ from vecchess.uci.info import best_move
 from vecchess.uci.parse_command import Go
 from vecchess.uci.search_snapshot import SearchSnapshot
 from vecchess.uci.searcher import Task
-from vecchess.uci.time_manager import Budget, is_enough, limited_sims
+from vecchess.uci.strength import limit_of
+from vecchess.uci.time_manager import Budget, is_enough
 from vecchess.uci.uci_board import UciGame, encode_move, legal_move, write_move
 
 MOST_SIMS = 1 << 30
@@ -52,7 +53,7 @@ class GoSearch(Task):
         self._shown: object = None
         white = game.board.turn == chess.WHITE
         self._budget = Budget.of(go, white, config.move_overhead_ms / 1000, config.ponder)
-        self._limited_sims = limited_sims(config)
+        self._limit = limit_of(config)
 
     def stop(self) -> None:
         """Answer as soon as possible: at once when the root is evaluated."""
@@ -116,7 +117,8 @@ class GoSearch(Task):
         """The tree at the position, with planned simulations (gumbel) or without (puct)."""
         given = self._go.nodes or 0
         self._sims = min(given, MOST_SIMS) if given > 0 else MOST_SIMS
-        self._sims = min(self._sims, self._limited_sims or MOST_SIMS)
+        if self._limit is not None:
+            self._sims = min(self._sims, self._limit.sims)
         planned = self._planned_sims(engine.speed)
         self._is_planned = self._config.search == "gumbel" and planned > 0
         if self._is_planned:
@@ -202,7 +204,7 @@ class GoSearch(Task):
         session, snapshot = self._session, self._snapshot
         assert session is not None
         assert snapshot is not None
-        action = snapshot.choice(self._is_planned, self._limited_sims is not None)
+        action = snapshot.choice(self._is_planned, self._limit.power if self._limit else None)
         lines = snapshot.lines(action)
         session.end()
         best = best_move(snapshot.names(lines[0].actions if lines else (action,)))

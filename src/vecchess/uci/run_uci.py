@@ -59,10 +59,15 @@ def _close(session: Session, timeout_s: float, code: int) -> None:
 
 
 def check_net_name(net: str) -> None:
-    """Raise NetworkError where no network has this name; no file is opened yet."""
+    """Raise NetworkError where no network has this name, ConfigError where that of a module is not
+    understood; no file is opened yet."""
+    from vecchess.networks.module_spelling import ModuleSpelling, is_module
     from vecchess.snn.integer.net_file import missing_net, net_path
     from vecchess.snn.presets import PRESETS
 
+    if is_module(net):
+        ModuleSpelling.parse(net)
+        return
     known = (*BUILT_IN_NETS, *PRESETS)
     if net not in known and not net_path(net).is_file():
         raise missing_net(net_path(net), (DEFAULT_NET, *known))

@@ -15,8 +15,6 @@ from vecchess.uci.info import info_line
 from vecchess.uci.time_manager import ClockState
 from vecchess.uci.uci_board import UciGame, uci_line
 
-DRAWN_POWER = 5.0
-"""Moves of limited strength are drawn in proportion to this power of their visits."""
 FEW_SIMS = 100
 """With fewer simulations the speed is not measured."""
 
@@ -95,11 +93,11 @@ class SearchSnapshot:
         """Moves from the root on, in UCI notation."""
         return uci_line(self._game, self._position, actions, self._config.chess960)
 
-    def choice(self, is_planned: bool, is_weakened: bool) -> int:
+    def choice(self, is_planned: bool, power: float | None) -> int:
         """The action to play; without any simulation, the network's most probable one.
 
         is_planned: the number of simulations was planned, and the search itself decides after
-        them. is_weakened: the strength is limited, so that moves are drawn by their visits.
+        them. power: moves are drawn in proportion to this power of their visits; None: the best.
         """
         session = self._session
         if is_planned and session.is_over and session.visits:
@@ -107,13 +105,13 @@ class SearchSnapshot:
         lines = best_lines(session.forest, 0, MAX_MOVES)
         if not lines:
             return int(session.root_edges["word"].max()) & ACTION_MASK
-        if is_weakened and lines[0].outcome == 0:
-            return self._drawn(lines)
+        if power is not None and lines[0].outcome == 0:
+            return self._drawn(lines, power)
         return lines[0].actions[0]
 
-    def _drawn(self, lines: Sequence[Line]) -> int:
+    def _drawn(self, lines: Sequence[Line], power: float) -> int:
         """An action drawn by visits: another in another position, or with another seed."""
-        weights = np.array([line.visits for line in lines], np.float64) ** DRAWN_POWER
+        weights = np.array([line.visits for line in lines], np.float64) ** power
         word = random_word(self._config.seed, len(self._game.moves), int(self._position[0] >> 1))
         place = np.searchsorted(np.cumsum(weights), word / 2**64 * weights.sum(), side="right")
         return lines[min(int(place), len(lines) - 1)].actions[0]

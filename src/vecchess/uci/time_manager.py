@@ -1,4 +1,4 @@
-"""The time for a move, and the simulations where the strength is limited.
+"""The time for a move.
 
     left     what the clock says, less the overhead of this move
     reserve  0.5 s, or three quarters of what is left: kept for a machine that is late
@@ -15,11 +15,9 @@ later, but before ``most``, while the best move is contested.
 Decision 73.
 """
 
-from bisect import bisect_right
 from dataclasses import dataclass
-from math import exp, inf, log
+from math import inf
 
-from vecchess.config import UciConfig
 from vecchess.uci.parse_command import Go
 
 RESERVE_S, RESERVE_SHARE = 0.5, 0.75
@@ -31,12 +29,6 @@ STRETCH = 3.0
 CONTESTED = 0.5
 """Share of the first move's visits from which the second move counts as a rival."""
 LEAST_S = 0.001
-LADDER = ((700, 300), (870, 1000), (1150, 3000), (1300, 10_000))
-"""Ratings and their simulations; in between the logarithm is interpolated.
-
-Measured with "material" against Stockfish 15.1 at its lowest rating, 1350, and against itself
-(docs/log.md).
-"""
 
 
 @dataclass(frozen=True)
@@ -97,18 +89,3 @@ def is_enough(budget: Budget, state: ClockState, elapsed_s: float) -> bool:
     horizon = budget.most_s if state.is_contested else budget.optimum_s
     to_come = state.speed * max(0.0, horizon - elapsed_s)
     return state.first - state.second > to_come
-
-
-def limited_sims(config: UciConfig) -> int | None:
-    """Simulations a move, at most, of limited strength; None for full strength."""
-    is_limited = config.limit_strength and not config.analyse_mode
-    return sims_for(config.elo) if is_limited else None
-
-
-def sims_for(elo: int) -> int:
-    """Simulations for a rating, by the ladder."""
-    ratings = [rating for rating, _ in LADDER]
-    place = min(max(bisect_right(ratings, elo) - 1, 0), len(LADDER) - 2)
-    (low, few), (high, many) = LADDER[place : place + 2]
-    share = (elo - low) / (high - low)
-    return round(exp(log(few) + share * (log(many) - log(few))))

@@ -16,7 +16,7 @@ const CHARTS: Wanted[] = [
   { title: "Plies and evaluations a second", columns: [["plies_per_s", "plies/s"], ["evals_per_s", "evaluations/s"]] },
   { title: "Games a second", columns: [["games_per_s", "games/s"]] },
   { title: "Simulations a second", columns: [["sims_per_s", "simulations/s"]] },
-  { title: "Busy", columns: [["device_busy", "network"], ["mover_busy", "movers"], ["gpu_util", "GPU"]], share: true },
+  { title: "Busy", columns: [["device_busy", "network"], ["host_busy", "loop"], ["mover_busy", "movers"], ["gpu_util", "GPU"]], share: true },
   { title: "Batch fill", columns: [["batch_fill", "slots taken"], ["full_batches", "full batches"]], share: true },
   { title: "Time steps a position", columns: [["mean_time_steps", "mean"]] },
   { title: "Queue age, 99th percentile, ms", columns: [["queue_age_p99_ms", "ms"]] },

@@ -61,7 +61,7 @@ export interface Offer {
   networks: string[];
   built_in: string;
   sims: number[];
-  ratings: number[];
+  ratings: Record<string, number[]>;
   analysis_sims: number;
 }
 

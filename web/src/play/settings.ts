@@ -48,7 +48,7 @@ export function strengths(offer: Offer, network: string): [string, string][] {
     `s${count}`,
     count === 0 ? "Policy alone, no search" : `${count} simulations a move`,
   ]);
-  const rated = builtIn ? offer.ratings.map((elo): [string, string] => [`e${elo}`, `About ${elo} Elo`]) : [];
+  const rated = (offer.ratings[network] ?? []).map((elo): [string, string] => [`e${elo}`, `About ${elo} Elo`]);
   return [...listed, ...rated];
 }
 
