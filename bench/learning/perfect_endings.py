@@ -1,11 +1,13 @@
 """Endings played and labelled by tables of all positions, as shards for supervised learning.
 
-    python bench/learning/perfect_endings.py --games 12000 --seed 0 --out data/perfect
+    python bench/learning/perfect_endings.py --games 20000 --seed 0 --out data/perfect
 
-King and queen, rook, two bishops or pawn against king take turns, from won positions drawn among
-all, none of them in ``vecchess suite endings``. White plays one of the shortest ways to mate, Black
-in half of its moves the longest defence, else anything. Targets are all shortest ways, or longest
-defences, alike; values are a win and a loss. The same numbers make the same games.
+King and queen, rook, two bishops or pawn against king, from won positions drawn among all, none of
+them in ``vecchess suite endings``; of five games two are of the rook and two of the bishops, the
+others of queen and pawn in turns. White plays one of the shortest ways to mate, Black in half of
+its moves the longest defence, else anything. Targets are all shortest ways, or longest defences,
+alike. A win counts 0.98 for each move until mate, the rest is a draw, so that a search sees
+progress. Games begin with any halfmove clock. The same numbers make the same games.
 """
 
 import argparse
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.make import make
 from vecchess.chess.movegen import count_moves, legal_moves
-from vecchess.chess.position import Positions
+from vecchess.chess.position import COUNTERS, Positions
 from vecchess.chess.rules import Termination
 from vecchess.importers.import_folder import open_import_folder
 from vecchess.importers.imported_game import ImportedGame, to_records
@@ -28,7 +30,11 @@ from vecchess.suites.endings import EACH, moves_to_mate, won_positions
 
 BATCH = 1000
 """Games played at a time, and in a shard."""
+TURNS = ("R", "BB", "R", "BB", "Q", "R", "BB", "R", "BB", "P")
+"""White's men beside its king in games 0 to 9, and so on."""
 DEFENCE_SHARE = 0.5
+DISCOUNT = 0.98
+"""Of a win, for each move until mate."""
 
 
 def distances(positions: Positions, moves: NDArray[np.uint16], is_white: bool) -> NDArray[np.int64]:
@@ -45,11 +51,12 @@ def distances(positions: Positions, moves: NDArray[np.uint16], is_white: bool) -
     return np.where(counts == 0, without_reply, found.max(axis=1, initial=-1))
 
 
-def label_of(actions: NDArray[np.uint16], is_white: bool) -> PlyLabel:
-    """Equal shares for the best moves, and the ending's value for the mover."""
+def label_of(actions: NDArray[np.uint16], moves_left: int, is_white: bool) -> PlyLabel:
+    """Equal shares for the best moves, and a win or loss that counts less the farther the mate."""
     share = TARGET_UNIT // len(actions)
     target = tuple((action, share) for action in sorted(actions.tolist()))
-    return PlyLabel(1, float(is_white), 0.0, target)
+    decided = DISCOUNT**moves_left
+    return PlyLabel(1, decided if is_white else 0.0, 1 - decided, target)
 
 
 def play(games: list[ImportedGame], rng: np.random.Generator) -> None:
@@ -65,7 +72,8 @@ def play(games: list[ImportedGame], rng: np.random.Generator) -> None:
         far = np.full(moves.shape, NEVER if is_white else -1, np.int64)
         owners = np.repeat(positions, counts, axis=0)
         far[is_legal] = distances(owners, moves[is_legal], is_white)
-        best = is_legal & (far == (far.min if is_white else far.max)(axis=1)[:, None])
+        left = (far.min if is_white else far.max)(axis=1)
+        best = is_legal & (far == left[:, None])
         drawn = (
             best
             if is_white
@@ -75,7 +83,8 @@ def play(games: list[ImportedGame], rng: np.random.Generator) -> None:
         chosen = np.take_along_axis(moves, choice[:, None], axis=1)[:, 0]
         for row, game in enumerate(going):
             games[game].actions.append(int(moves_to_actions([chosen[row]])[0]))
-            games[game].labels.append(label_of(moves_to_actions(moves[row, best[row]]), is_white))
+            actions = moves_to_actions(moves[row, best[row]])
+            games[game].labels.append(label_of(actions, int(left[row]), is_white))
         positions = make(positions, chosen)
         goes_on = count_moves(positions)[0] > 0
         positions = positions[goes_on]
@@ -83,17 +92,31 @@ def play(games: list[ImportedGame], rng: np.random.Generator) -> None:
         is_white = not is_white
 
 
+def start_positions(num: int, seed: int) -> Positions:
+    """The first positions of ``num`` games, uint64[num, 8], no two alike.
+
+    The halfmove clock is drawn among those with which the shortest way to mate comes in time: a
+    network that sees the clock has to play as well late in an ending as at its beginning.
+    """
+    turns = np.resize(TURNS, num)
+    starts = np.empty((num, 8), np.uint64)
+    for men in HOMES:
+        own = turns == men
+        starts[own] = won_positions(men, EACH + int(own.sum()))[EACH:]
+    clocks = np.random.default_rng(seed).integers(0, 101 - 2 * moves_to_mate(starts))
+    starts[:, COUNTERS] |= clocks.astype(np.uint64)
+    return starts
+
+
 def main() -> None:
     """Write what is missing of the games."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--games", type=int, default=12_000)
+    parser.add_argument("--games", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    each = -(-options.games // len(HOMES))
-    starts = np.stack([won_positions(men, EACH + each)[EACH:] for men in HOMES], axis=1)
-    starts = starts.reshape(-1, starts.shape[-1])
-    facts = {"schema": 2, "source": "tables", "seed": options.seed, "games": options.games}
+    starts = start_positions(options.games, options.seed)
+    facts = {"schema": 4, "source": "tables", "seed": options.seed, "games": options.games}
     with open_import_folder(options.out, facts) as folder:
         for first in range(len(folder.numbers()), options.games, BATCH):
             numbers = range(first, min(first + BATCH, options.games))
