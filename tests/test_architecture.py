@@ -24,6 +24,7 @@ LAYERS = [
     ["uci"],
     ["bench", "analysis", "ray_launcher", "export", "evaluate", "replay", "suites"],
     ["train"],
+    ["env"],
     ["arena"],
     ["selfplay"],
     ["importers"],
@@ -32,12 +33,13 @@ LAYERS = [
     ["lc0"],
     ["inference"],
     ["snn"],
+    ["networks"],
     ["chess"],
     ["config", "rng", "jit", "llvm", "machine_limits", "memory_layout", "runtime"],
     ["shapes", "errors", "safe_parse", "__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
-NO_TORCH = ["monitor", "chess", "search", "importers", "store", "config", "rng", "jit"]
+NO_TORCH = ["monitor", "chess", "search", "importers", "store", "config", "rng", "jit", "env"]
 
 MAX_FILES = 20
 """Python files directly in one package."""
@@ -79,9 +81,15 @@ def nodes(kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> Iterator[tuple[Pat
 
 
 @cache
-def imported_modules(file: Path) -> set[str]:
+def imported_modules(file: Path, for_types: bool = True) -> set[str]:
+    """What ``file`` imports; ``for_types``: below ``if TYPE_CHECKING`` as well."""
     names: set[str] = set()
+    blocks = [node for node in ast.walk(tree_of(file)) if isinstance(node, ast.If)]
+    typing = [node for node in blocks if ast.unparse(node.test) == "TYPE_CHECKING"]
+    left_out = set() if for_types else {inner for node in typing for inner in ast.walk(node)}
     for node in ast.walk(tree_of(file)):
+        if node in left_out:
+            continue
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

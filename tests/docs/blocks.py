@@ -16,10 +16,11 @@ PAGES = [
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts),
 ]
 NEEDS = {
-    "browser", "cluster", "container", "gpu", "minutes", "network", "root", "stop", "terminal",
+    "browser", "cluster", "container", "gpu", "library", "minutes", "network", "root", "stop",
+    "terminal",
 }  # fmt: skip
 """What a test machine may lack. "stop": it runs until it is stopped, "root": it installs packages,
-"minutes": it takes so long."""
+"minutes": it takes so long, "library": one that is no part of vecchess."""
 _COMMENT = re.compile(r"<!--\s*(needs|exit):\s*(\w+)\s*-->")
 
 

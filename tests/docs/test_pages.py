@@ -21,7 +21,15 @@ from vecchess.snn.integer.net_file import SHIPPED_NET, load_net
 
 QUICK = [
     ROOT / "docs" / name
-    for name in ("batching.md", "exactness.md", "extending.md", "python.md", "watching.md")
+    for name in (
+        "batching.md",
+        "exactness.md",
+        "extending.md",
+        "loops.md",
+        "own-network.md",
+        "python.md",
+        "watching.md",
+    )
 ]
 """Pages that are run in ``make test``."""
 LANGUAGES = {"console", "python", "output", "toml", "bash", "json", "text", "dockerfile"}

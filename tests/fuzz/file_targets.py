@@ -29,6 +29,7 @@ from vecchess.export.lc0_export import to_chunk
 from vecchess.export.recorded_game import recorded_games
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.lc0.weights_file import parse_weights
+from vecchess.networks.module_net import read_weights
 from vecchess.safe_parse import parse_json_object
 from vecchess.snn.integer.bounds import net_facts
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
@@ -155,6 +156,14 @@ def use_network(path: Path) -> None:
     net = load_net(path)
     ExitRule.from_metadata(net.exit_rule).as_integers()
     net_facts(net)
+
+
+def module_weights() -> bytes:
+    """The weights of a module that a user brings, as a run keeps them."""
+    entry = {"schema": 1, "module": "module:a:make", "sha256": "0" * 64, "libraries": {}}
+    tensors = {"net.fc.weight": np.ones((3, 4), np.float32), "steps": np.array(7)}
+    data: bytes = save_tensors(tensors, {METADATA_KEY: json.dumps(entry)})
+    return data
 
 
 def signed(data: bytes) -> bytes:
@@ -316,6 +325,13 @@ TARGETS = (
         "json",
         JSON_WORDS,
         is_slow=True,
+    ),
+    Target(
+        "module-weights",
+        lambda: [module_weights()],
+        of_file("a.safetensors", read_weights),
+        "bytes",
+        JSON_WORDS,
     ),
     Target("lc0-weights", lc0_weights, plain(use_lc0_weights), "bytes", is_slow=True),
     Target("lc0-chunk", lambda: [chunk()], of_file("a.gz", use_chunk), "bytes", floor_mib=48),

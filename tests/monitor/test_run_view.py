@@ -124,3 +124,15 @@ def test_charts_leave_out_the_time_between_generations(tmp_path: Path) -> None:
     assert [round(60 * x) for x in minutes] == [0, 5, 10, 15, 30, 35, 40, 45]
     assert found["gpu"].curves[0].points[0][1] == pytest.approx(0.6)
     assert set(found) == {"speed", "batches", "steps", "gpu"}
+
+
+@pytest.mark.parametrize("host_busy", [0.0, 0.3])
+def test_the_loop_beside_a_gpu_is_drawn_where_there_is_one(
+    host_busy: float, tmp_path: Path
+) -> None:
+    made = MadeRun(tmp_path)
+    for _ in range(3):
+        made.measure("load", **load(host_busy=host_busy))
+    found = {chart.key: chart for chart in charts(RunView(tmp_path))}
+    names = [curve.name for curve in found["batches"].curves]
+    assert names == ["fill", "network", *(["loop"] if host_busy else []), "movers"]

@@ -111,7 +111,7 @@ def test_a_network_finds_the_same_each_time_however_many_at_once(file: Path) -> 
 
 @pytest.mark.parametrize("name", [MOVES, PUZZLES])
 def test_the_suites_of_the_package_have_one_best_move(name: str) -> None:
-    suite = BestMoveSuite(name)._suite
+    suite = BestMoveSuite(name).best_moves
     assert all(len(moves) == 1 for moves in suite.moves)
     assert len(np.unique(suite.positions[:, :7], axis=0)) == len(suite)
     assert all(suite.sources)

@@ -189,6 +189,11 @@ def test_help_is_for_every_command() -> None:
         ["export", "lc0"],
         ["export", "csv"],
         ["export", "onnx"],
+        ["export", "nir"],
+        ["export", "hub"],
+        ["export", "tracker"],
+        ["net", "card"],
+        ["net", "from-nir"],
     ):
         done = inside(*command, "--help")
         assert done.returncode == 0
@@ -226,6 +231,14 @@ BAD = [
     (["export", "csv", "nowhere", "--out", "-", "--games", "9-3"], "--games 9-3"),
     (["export", "lc0", "BROKEN", "--out", "chunks"], "BROKEN"),
     (["export", "onnx", "BROKEN", "--out", "x.onnx"], "BROKEN"),
+    (["export", "nir", "BROKEN", "--out", "x.nir"], "BROKEN"),
+    (["export", "nir", "default", "--neurons", "soft"], "soft"),
+    (["export", "nir", "default", "--out", "-", "--json"], "drop one"),
+    (["export", "hub", "BROKEN", "--out", "x"], "BROKEN"),
+    (["export", "tracker", "nowhere", "--to", "wandb"], "nowhere"),
+    (["net", "card", "BROKEN"], "BROKEN"),
+    (["net", "from-nir", "BROKEN", "--out", "x.safetensors"], "BROKEN"),
+    (["net", "from-nir", "nowhere.nir", "--out", "x.safetensors"], "nowhere.nir"),
     (["bench", "perft", "--fen", "8/8 w", "--depth", "2"], "8/8 w"),
     (["bench", "perft", "--against", "abacus"], "abacus"),
     (["bench", "throughput", "--cores", "4096"], "4096"),

@@ -16,8 +16,10 @@ from vecchess.config import (
     build,
 )
 from vecchess.inference.backend import Backend
+from vecchess.inference.backend_registry import MODULE_BACKEND
 from vecchess.jit import cache_dir
 from vecchess.machine_limits import num_cores
+from vecchess.networks.module_spelling import is_module
 from vecchess.runtime.devices import CPU, Share, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.networks import is_new, load_or_create
@@ -66,6 +68,7 @@ def compiling(
     """Kernels that ``program`` needs are compiled in the block, where that was not done before;
     ``report_line`` gets lines about it."""
     kind = config.net if config.net in BUILT_IN_NETS else config.backend
+    kind = MODULE_BACKEND if is_module(config.net) else kind
     mark, start = cache_dir("search") / f"{program}-{kind}.compiled", monotonic()
     if mark.exists():
         yield

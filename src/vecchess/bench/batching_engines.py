@@ -3,7 +3,7 @@
 Continuous         a settled slot is refilled before the next time step; with a rule without
                    exits before T, fixed T in slots
 BatchSynchronous   a batch is advanced until its last position has left, then the next one
-LayerByLayer       fixed T without slots: each layer does all the steps of its boards at once
+LayerByLayer       fixed T by the processor's kernels, without slots
 """
 
 import numpy as np
@@ -117,7 +117,7 @@ class BatchSynchronous(OwnEntrant):
 
 
 class LayerByLayer(OwnEntrant):
-    """``LayerwiseCpu``: T steps for each position, all steps of a layer at once."""
+    """``LayerwiseCpu``: T steps for each position, without slots."""
 
     def __init__(self, name: str, engine: LayerwiseCpu, requests: Requests) -> None:
         super().__init__(name, requests)

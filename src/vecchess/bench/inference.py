@@ -28,7 +28,7 @@ from vecchess.errors import ConfigError, VecchessError
 from vecchess.inference.requests import Requests
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import GPU_SLOTS, parse_gpus
-from vecchess.selfplay.worker.networks import load_or_create
+from vecchess.selfplay.worker.networks import load_or_create, require_integers
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.selfplay.worker.setup import require_playable
 from vecchess.snn.create import create_twin
@@ -79,7 +79,7 @@ def open_contest(config: InferenceBench) -> Iterator[Contest]:
     num = config.positions or ROWS_PER_SLOT * setup.slots
     if num < setup.slots:
         raise ConfigError(f"--positions {num}: {setup.slots} slots need as many at least")
-    net = load_or_create(config.net, config.seed)
+    net = require_integers(load_or_create(config.net, config.seed), "bench inference")
     require_playable(net, config.net)
     questions = random_requests(num, config.seed, net.config.num_planes)
     with _torch_set_up(threads):

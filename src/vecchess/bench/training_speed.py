@@ -22,8 +22,8 @@ from vecchess.runtime.cost_meter import Cost, CostMeter
 from vecchess.runtime.devices import CPU, Device, gpu_uuid, see_only
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.worker.networks import with_weights_of
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
-from vecchess.snn.torch_integer import exported
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.train.data.batch_spec import BatchSpec
@@ -37,6 +37,7 @@ from vecchess.train.initial_network import first_net
 from vecchess.train.publish import PublishedNet, publish
 from vecchess.train.selfplay_source import selfplay_config
 from vecchess.train.step.learner import Learner
+from vecchess.train.step.trained_module import exported_net
 
 SETTLE_S = 1.0
 WARM_UP = 3
@@ -80,7 +81,7 @@ class LearningSpeed(NamedTuple):
 
 def store_first_net(config: TrainConfig, run: RunFolder) -> PublishedNet:
     """Write the network that the run starts with to ``run``."""
-    return publish(exported(first_net(config)), run, 0, 0)
+    return publish(exported_net(first_net(config)), run, 0, 0)
 
 
 def playing_speed(
@@ -95,12 +96,13 @@ def playing_speed(
 
     Raises ConfigError for settings that cannot be played, or what a worker raises.
     """
-    settings = selfplay_config(config, str(net.file))
+    file = with_weights_of(config.net, net.file)
+    settings = selfplay_config(config, file)
     settings = with_remembered_slots(settings, first_net(config).config, devices)
     seating = Seating.of(config)._replace(turns=TURNS)
     meter = _PlayMeter(seconds, devices, report_line)
     with Supervisor(settings, run, devices, meter, seating=seating) as supervisor:
-        supervisor.play(str(net.file), seating.share(0, 0, config.nnodes))
+        supervisor.play(file, seating.share(0, 0, config.nnodes))
     assert meter.speed is not None
     return meter.speed.on(config.nnodes)
 

@@ -18,6 +18,7 @@ from vecchess.chess.action import actions_to_moves
 from vecchess.chess.planes import POSITION_INPUTS
 from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.device_errors import device_work
+from vecchess.inference.float_answers import UNITS, accumulators
 from vecchess.inference.host_backend import require_questions
 from vecchess.inference.requests import Requests
 from vecchess.lc0.lc0_moves import move_indices
@@ -28,10 +29,6 @@ from vecchess.shapes import MAX_MOVES, NUM_SQUARES, POSITION_WORDS
 
 CPU_CHUNK, GPU_CHUNK = 8, 256
 """Positions computed at a time. 8 take 1.25 times as long each as 128 do, one alone 3.5 times."""
-UNITS = 1 << 16
-"""Accumulator units of a logit."""
-MOST_LOGIT = 8192.0
-"""Logits beyond are cut: differences of accumulators are below 2**31."""
 
 
 class Lc0Backend(ConstantBackend):
@@ -62,9 +59,9 @@ class Lc0Backend(ConstantBackend):
         row, _ = np.nonzero(legal)
         moves = actions_to_moves(boards[row, 0], requests.legal[rows][legal])
         found = np.zeros(legal.shape, np.int32)
-        found[legal] = _accumulators(policy[row, move_indices()[moves]])
+        found[legal] = accumulators(policy[row, move_indices()[moves]])
         requests.policy[rows] = found
-        requests.wdl[rows] = _accumulators(outcomes)
+        requests.wdl[rows] = accumulators(outcomes)
         requests.steps[rows] = 1
 
     @device_work("computing a network of lc0")
@@ -74,9 +71,3 @@ class Lc0Backend(ConstantBackend):
         planes[: len(boards)] = input_planes(boards, self._input_format)
         policy, outcomes = self._network.answers(planes)
         return policy[: len(boards)], outcomes[: len(boards)]
-
-
-def _accumulators(logits: NDArray[np.float32]) -> NDArray[np.int32]:
-    """Logits in units of 2**-16; one that is no number, of a network that overflows, counts 0."""
-    known = np.clip(np.nan_to_num(logits), -MOST_LOGIT, MOST_LOGIT)
-    return np.rint(known * UNITS).astype(np.int32)

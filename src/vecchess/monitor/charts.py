@@ -31,15 +31,15 @@ LEARNING: tuple[tuple[str, str, str, dict[str, str]], ...] = (
 LOAD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("speed", "speed", "", {"plies/s": "plies_per_s"}),
     ("batches", "batches", "share",
-     {"fill": "batch_fill", "network": "device_busy", "movers": "mover_busy"}),
+     {"fill": "batch_fill", "network": "device_busy", "loop": "host_busy", "movers": "mover_busy"}),
     ("steps", "time steps a position", "", {"mean": "mean_time_steps"}),
     ("searches", "searches", "", {"simulations/s": "sims_per_s"}),
     ("gpu", "GPU", "share", {"in use": "gpu_util"}),
     ("power", "power of the GPUs", "", {"watts": "gpu_power_w"}),
 )  # fmt: skip
 """Charts of play, in the same way."""
-ALWAYS_ABOVE_0 = ("steps", "searches")
-"""Charts that are left out where all figures are 0: no network, or no search, was at work."""
+ALWAYS_ABOVE_0 = ("mean_time_steps", "sims_per_s", "host_busy")
+"""Curves that are left out where all figures are 0: no network, search or GPU was at work."""
 FROM_ZERO = ("speed", "searches", "power")
 """Charts whose vertical axis begins at 0 though no share is drawn."""
 Points = list[tuple[float, float]]
@@ -193,9 +193,12 @@ def _load_charts(
 ) -> Iterable[Chart]:
     axis = "iterations" if x == "iteration" else MINUTES
     for key, title, unit, names in LOAD:
-        curves = [_curve(name, lines, x, figure(field)) for name, field in names.items()]
-        if key not in ALWAYS_ABOVE_0 or any(y for curve in curves for _, y in curve.points):
-            yield Chart(key, title, axis, unit, _drawn(curves))
+        curves = [
+            _curve(name, lines, x, figure(field))
+            for name, field in names.items()
+            if field not in ALWAYS_ABOVE_0 or any(map(figure(field), lines))
+        ]
+        yield Chart(key, title, axis, unit, _drawn(curves))
 
 
 def _curve(

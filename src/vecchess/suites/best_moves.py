@@ -33,8 +33,9 @@ class BestMoveSuite:
                 whole = read_best_moves(shipped)
         else:
             whole = read_best_moves(file)
-        self._suite = whole.first(limit)
-        self.games = GameBatch.at(self._suite.positions, max_plies=1)
+        self.best_moves = whole.first(limit)
+        """The positions and what is asked of them."""
+        self.games = GameBatch.at(self.best_moves.positions, max_plies=1)
         self.facts: dict[str, Any] = {"suite": Path(file).name, "sha256": whole.sha256}
 
     def opponent(self, seed: int) -> Player | None:
@@ -43,7 +44,7 @@ class BestMoveSuite:
 
     def is_hit(self, game: MatchGame) -> bool:
         """See ``Suite``."""
-        best = self._suite.moves[game.number // 2]
+        best = self.best_moves.moves[game.number // 2]
         return len(game.moves) > 0 and move_to_uci(game.start, int(game.moves[0])) in best
 
     def result(self, player: str, games: list[MatchGame]) -> SuiteResult:
@@ -52,7 +53,7 @@ class BestMoveSuite:
         return SuiteResult(
             player,
             np.array([self.is_hit(game) for game in games]),
-            {"value_error": Figure(2 * scores - 1 - self._suite.values, is_rms=True)},
-            self._suite.sources,
+            {"value_error": Figure(2 * scores - 1 - self.best_moves.values, is_rms=True)},
+            self.best_moves.sources,
             sum(game.is_forfeit for game in games),
         )

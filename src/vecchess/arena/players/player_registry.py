@@ -9,6 +9,8 @@
     net:FILE?temperature=1                 drawn from the policy at a temperature
     net:FILE?search=gumbel&sims=64         searched; "gumbel" or "puct"
     net:FILE?T=2&exits=off                 two time steps, all of them taken
+    net:module:package.module:make         a module of the user (``networks.module_spelling``); its
+                                           settings and the player's follow one "?"
     lc0:FILE?search=puct&sims=800          a network of lc0, a .pb.gz file, with the same settings
                                            but T and exits; by its policy alone without a search
     uci:stockfish?nodes=1000               a UCI engine; see ``uci_options``
@@ -36,13 +38,14 @@ from vecchess.config import BUILT_IN_NETS, DEFAULT_NET, SelfplayConfig, TreeConf
 from vecchess.config.search_settings import SearchConfig
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.lc0.weights_file import load_weights
+from vecchess.networks.module_spelling import is_module
 from vecchess.runtime.devices import CPU, Device, Share, see_only
 from vecchess.runtime.plugin import is_plugin, load_plugin
-from vecchess.selfplay.worker.networks import load_or_create
+from vecchess.selfplay.worker.networks import load_or_create, require_integers
 from vecchess.selfplay.worker.setup import open_network
 from vecchess.snn.integer.bounds import check_bounds
-from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
 
 SIMPLE: dict[str, Callable[[int], Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
@@ -123,6 +126,13 @@ def is_network(text: str) -> bool:
     return text.startswith(NETWORKS)
 
 
+def net_of(text: str) -> str:
+    """The network that a network player is spelled with: a file, a name, or a module with its
+    settings. Raises ConfigError."""
+    name, _, query = text.partition("?")
+    return _net_name(name.removeprefix(NET).removeprefix(LC0), _pairs(query))
+
+
 def net_settings(text: str) -> dict[str, Any]:
     """What stands after the "?" of a network player, but for defaults: the same for two spellings
     of one player. Raises ConfigError."""
@@ -168,8 +178,9 @@ def _open_net(
 ) -> Player:
     options, tree = _read(net, given)
     if isinstance(options, NetOptions):
-        file = net.removeprefix(NET) or DEFAULT_NET
-        backend, num_planes = _backend(file, options, seed, resources)
+        backend, num_planes = _backend(
+            _net_name(net.removeprefix(NET), given), options, seed, resources
+        )
     else:
         backend, num_planes = _lc0_backend(net.removeprefix(LC0), resources), POSITION_INPUTS
     common: dict[str, Any] = {"max_games": resources.max_games, "seed": seed, "name": name}
@@ -180,11 +191,23 @@ def _open_net(
     return SearchPlayer(tree, backend, explore=explore, **common)
 
 
+def _net_name(net: str, given: dict[str, str]) -> str:
+    """``net``, the default network without a name, and a module with the settings that are no
+    player's."""
+    if not is_module(net):
+        return net or DEFAULT_NET
+    players = (*NetOptions.model_fields, *SEARCH_SETTINGS)
+    pairs = [f"{key}={value}" for key, value in given.items() if key not in players]
+    return "?".join([net, "&".join(pairs)]) if pairs else net
+
+
 def _read(net: str, given: dict[str, str]) -> tuple[PolicyOptions, TreeConfig]:
     """The settings of a network player, and of its search."""
     kind = NetOptions if net.startswith(NET) else PolicyOptions
     own = {key: value for key, value in given.items() if key in kind.model_fields}
     search = {key: value for key, value in given.items() if key not in own}
+    if is_module(net.removeprefix(NET)):
+        search = {key: value for key, value in search.items() if key in SEARCH_SETTINGS}
     for key in search:
         if key not in SEARCH_SETTINGS:
             known = ", ".join([*kind.model_fields, *SEARCH_SETTINGS])
@@ -233,11 +256,12 @@ def _num_slots(resources: PlayerResources) -> int:
     return min(resources.max_games, SLOTS) if is_cpu else resources.max_games
 
 
-def _with_steps(network: IntegerNet, steps: int | None) -> IntegerNet:
+def _with_steps(network: PlayableNet, steps: int | None) -> PlayableNet:
     """The network with another number of time steps; raises ConfigError for a number that will
     not do, NetworkError where it is not proved exact."""
     if steps is None or steps == network.config.time_steps:
         return network
+    network = require_integers(network, f"T={steps}")
     config = build(NetConfig, network.config.model_dump() | {"time_steps": steps})
     changed = replace(network, config=config)
     if not check_bounds(changed).exact:
