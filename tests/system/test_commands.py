@@ -7,8 +7,10 @@ import pytest
 from tests.system.commands import inside, last_json
 from vecchess import self_test
 from vecchess.bench import throughput
+from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.tune import slot_search
 from vecchess.jit import cache_dir
+from vecchess.machine_limits import num_cores
 from vecchess.snn.integer import net_file
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import RunFolder
@@ -100,18 +102,20 @@ def test_calibrate(net: Path, tmp_path: Path) -> None:
     assert "rule: " in shown
 
 
-def test_tune_decides_the_slots_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tune_decides_the_slots_of_runs(
+    net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(slot_search, "WINDOW_S", 0.02)
+    backend = open_backend("cpu", load_net(net), 100, threads=num_cores())
+    most = slot_search.backend_nbytes(backend)
     env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": NUMBA_CACHE}
-    limits = ["--memory-gb", 0.012, "--latency-ms", 100_000]
-    facts = last_json(inside("tune", "tiny", "--gpus", "cpu", *limits, "--json", env=env))
+    limits = ["--memory-gb", f"{most / 1e9:.9f}", "--latency-ms", 100_000]
+    facts = last_json(inside("tune", net, "--gpus", "cpu", *limits, "--json", env=env))
     assert facts["schema"] == 1
     assert facts["remembered"]
-    assert facts["ladder"][0]["slots"] == 32
-    bytes_of = {rung["slots"]: rung["nbytes"] for rung in facts["ladder"]}
-    assert bytes_of[facts["slots"]] <= 0.012e9
-    assert facts["slots"] < 200, "no room for more"
-    options = ["selfplay", "--net", "tiny", "--games", 200, "--max-plies", 6, "--gpus", "cpu"]
+    assert [rung["slots"] for rung in facts["ladder"]] == [32, 64, 96], "128 are too many"
+    assert facts["slots"] in (32, 64, 96)
+    options = ["selfplay", "--net", net, "--games", 200, "--max-plies", 6, "--gpus", "cpu"]
     tuned = inside(*options, "--run-dir", tmp_path / "tuned", env=env)
     assert f"network batch {facts['slots']} " in tuned.stderr
 

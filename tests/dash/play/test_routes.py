@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -261,18 +262,42 @@ def test_an_engine_that_cannot_start_says_why(table: Table) -> None:
         del table.nets["run/broken"]
 
 
-def test_requests_are_limited(table: Table) -> None:
+def test_requests_for_work_are_limited(table: Table) -> None:
     seats = [table.service.request_slot() for _ in range(MOST_REQUESTS)]
     for seat in seats:
         seat.__enter__()
     try:
-        answer = table.ask("/position")
+        answer = table.ask("/spikes", network="run/lif")
         assert answer.status_code == 503
         assert "try again" in answer.json()["error"]
+        assert table.ask("/position").status_code == 200
     finally:
         for seat in seats:
             seat.__exit__(None, None, None)
-    assert table.ask("/position").status_code == 200
+    assert table.ask("/spikes", network="run/lif").status_code == 200
+
+
+def test_spikes_of_places_left_behind_are_not_waited_for(table: Table) -> None:
+    """A browser hangs up at each arrow key, while the process may still be starting."""
+
+    async def networks() -> dict[str, Path]:
+        return table.nets
+
+    service = PlayService(networks)
+    with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
+        url, asked = f"{address}/api/play/spikes", {"network": "run/lif"}
+        for patience in (0.02, 0.05) * MOST_REQUESTS:
+            with suppress(httpx.TimeoutException):
+                client.post(url, json=asked | {"moves": ["e2e4"]}, timeout=patience)
+        seen = client.post(url, json=asked)
+        assert seen.status_code == 200
+        assert seen.json() == table.ask("/spikes", **asked).json(), "not a late answer"
+        first = service.spikes.running[""].pid
+        for patience in (0.001, 0.003, 0.01) * MOST_REQUESTS:
+            with suppress(httpx.TimeoutException):
+                client.post(url, json=asked | {"moves": ["e2e4"]}, timeout=patience)
+        assert client.post(url, json=asked).json() == seen.json()
+        assert service.spikes.running[""].pid == first, "it is one process all the time"
 
 
 def test_idle_processes_end_and_hanging_up_stops_an_analysis(table: Table) -> None:

@@ -8,16 +8,17 @@
     POST "/move"      a network and a game                            -> events: its move
     POST "/analyse"   a network and a position of a game              -> events: its best lines
 
-Events are server-sent, each a JSON object; closing the connection ends the work. An error is
-{"error": "one line"}.
+Events are server-sent, each a JSON object; closing the connection ends the work on spikes, moves
+and analyses. An error is {"error": "one line"}.
 
 Decision 171.
 """
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -38,6 +39,7 @@ from vecchess.dash.play.parse_requests import (
 from vecchess.dash.play.service import PlayService, game_as_pgn, game_from_text, position
 from vecchess.errors import VecchessError
 
+R = TypeVar("R")
 NO_STORE = {"Cache-Control": "no-store"}
 
 
@@ -49,10 +51,10 @@ def play_routes(service: PlayService) -> list[Route]:
 
     return [
         Route("/", offer, methods=["GET"]),
-        _answer("/position", service, GameRequest, _in_thread(position)),
-        _answer("/read", service, TextRequest, _in_thread(game_from_text)),
-        _answer("/pgn", service, PgnRequest, _in_thread(game_as_pgn)),
-        _answer("/spikes", service, NetworkRequest, service.spike_trace),
+        _answer("/position", GameRequest, _in_thread(position)),
+        _answer("/read", TextRequest, _in_thread(game_from_text)),
+        _answer("/pgn", PgnRequest, _in_thread(game_as_pgn)),
+        _spikes(service),
         _stream("/move", service, MoveRequest, service.move),
         _stream("/analyse", service, AnalysisRequest, service.analyse),
     ]
@@ -69,16 +71,38 @@ def _in_thread(
 
 def _answer(
     path: str,
-    service: PlayService,
     model: type[RequestModel],
     work: Callable[[RequestModel], Awaitable[dict[str, Any]]],
 ) -> Route:
     async def endpoint(request: Request) -> Response:
         asked = await read_request(request, model)
-        with service.request_slot():
-            return SafeJSONResponse(await work(asked), headers=NO_STORE)
+        return SafeJSONResponse(await work(asked), headers=NO_STORE)
 
     return Route(path, endpoint, methods=["POST"])
+
+
+def _spikes(service: PlayService) -> Route:
+    async def endpoint(request: Request) -> Response:
+        asked = await read_request(request, NetworkRequest)
+        with service.request_slot():
+            seen = await _while_connected(request, service.spike_trace(asked))
+        return SafeJSONResponse(seen, headers=NO_STORE)
+
+    return Route("/spikes", endpoint, methods=["POST"])
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, R]) -> R | None:
+    """The result of ``work``, which is cancelled when the client goes; None then.
+
+    Starlette does so for streams only. ``request`` has been read to its end.
+    """
+    working, gone = asyncio.create_task(work), asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        return await working if working.done() else None
+    finally:
+        working.cancel()
+        gone.cancel()
 
 
 def _stream(

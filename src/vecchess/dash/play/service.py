@@ -37,7 +37,7 @@ from vecchess.uci.uci_board import UciGame
 IDLE_S = 300.0
 MOST_ENGINES = 2
 MOST_REQUESTS = 16
-"""Requests that may be open at a time."""
+"""Requests for spikes, moves and analyses that may be open at a time."""
 SIMS = (0, 16, 64, 256, 1000)
 RATINGS = {MATERIAL_NET: (700, 900, 1100, 1300), DEFAULT_NET: (900, 1200, 1500, 1800, 2050)}
 """Ratings of UCI_Elo that are offered, of the networks that it was measured for."""
@@ -67,7 +67,7 @@ class PlayService:
 
     @contextmanager
     def request_slot(self) -> Iterator[None]:
-        """Count one request; raises Busy above the limit."""
+        """Count one request for a process's work; raises Busy above the limit."""
         if self._open >= MOST_REQUESTS:
             raise Busy(f"{MOST_REQUESTS} requests are open already: try again shortly")
         self._open += 1

@@ -20,10 +20,12 @@ MOST_BYTES = 1 << 24
 
 
 class SpikeHelper:
-    """Traces spikes, one request at a time."""
+    """Traces spikes, one request at a time, which may be cancelled at any time."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
+        self._unread = 1
+        """Answers to come: that it is ready, and those to requests, cancelled ones too."""
 
     @classmethod
     async def start(cls, _: str = "") -> "SpikeHelper":
@@ -37,7 +39,11 @@ class SpikeHelper:
         )
         lower_priority(process.pid)
         helper = cls(process)
-        await helper._answer(b"")
+        try:
+            await helper._last_answer()
+        except BaseException:
+            helper.kill()
+            raise
         return helper
 
     @property
@@ -65,24 +71,33 @@ class SpikeHelper:
 
         Raises ConfigError for what the process refuses, HelperFailed where it ended.
         """
-        answer = await self._answer(encode_message("trace", net=net, start=start, moves=moves))
+        answer = await self._ask(encode_message("trace", net=net, start=start, moves=moves))
         if answer["kind"] == "error":
             raise ConfigError(answer["line"])
         seen: dict[str, Any] = answer["seen"]
         return seen
 
-    async def _answer(self, request: bytes) -> Message:
-        """The next message after ``request``."""
+    async def _ask(self, request: bytes) -> Message:
+        """The answer to ``request``."""
         assert self._process.stdin is not None
+        self._process.stdin.write(request)
+        self._unread += 1
+        return await self._last_answer()
+
+    async def _last_answer(self) -> Message:
+        """The answer to the last request; those to cancelled ones are read and dropped."""
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(request)
             async with asyncio.timeout(ANSWER_S):
-                return decode_message(await self._process.stdout.readline(), MOST_BYTES)
-        except BaseException as error:
-            self.kill()  # a late answer must not be taken for that to the next request
-            if isinstance(error, TimeoutError):
-                raise HelperFailed("the process that traces spikes does not answer") from None
-            if isinstance(error, OSError | ValueError):  # the pipe is broken, or nothing came
-                raise HelperFailed("the process that traces spikes ended: try again") from None
-            raise
+                while True:
+                    line = await self._process.stdout.readline()
+                    self._unread -= 1
+                    answer = decode_message(line, MOST_BYTES)
+                    if self._unread == 0:
+                        return answer
+        except TimeoutError:
+            self.kill()
+            raise HelperFailed("the process that traces spikes does not answer") from None
+        except (OSError, ValueError):  # the pipe is broken, or nothing came
+            self.kill()
+            raise HelperFailed("the process that traces spikes ended: try again") from None

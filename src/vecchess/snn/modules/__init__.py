@@ -13,3 +13,8 @@ ghost_norm          ghost batch norm
 exact_sums          sums whose bits do not depend on their order
 rate_coding         seeded rate coding of input planes
 """
+
+import os
+
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+"""Products of matrices have the same bits for any number of threads (decision 267)."""
