@@ -3,11 +3,11 @@
     python bench/learning/perfect_endings.py --games 20000 --seed 0 --out data/perfect
 
 King and queen, rook, two bishops or pawn against king, from won positions drawn among all, none of
-them in ``vecchess suite endings``; of five games two are of the rook and two of the bishops, the
-others of queen and pawn in turns. White plays one of the shortest ways to mate, Black in half of
-its moves the longest defence, else anything. Targets are all shortest ways, or longest defences,
-alike. A win counts 0.98 for each move until mate, the rest is a draw, so that a search sees
-progress. Games begin with any halfmove clock. The same numbers make the same games.
+them in ``vecchess suite endings``; ``--turns`` says how many games of each. White plays one of the
+shortest ways to mate, Black in half of its moves the longest defence, else anything. Targets are
+all shortest ways, or longest defences, alike. A win counts 0.98 for each move until mate, the rest
+is a draw, so that a search sees progress. Games begin with any halfmove clock. The same numbers
+make the same games.
 """
 
 import argparse
@@ -30,8 +30,6 @@ from vecchess.suites.endings import EACH, moves_to_mate, won_positions
 
 BATCH = 1000
 """Games played at a time, and in a shard."""
-TURNS = ("R", "BB", "R", "BB", "Q", "R", "BB", "R", "BB", "P")
-"""White's men beside its king in games 0 to 9, and so on."""
 DEFENCE_SHARE = 0.5
 DISCOUNT = 0.98
 """Of a win, for each move until mate."""
@@ -92,16 +90,16 @@ def play(games: list[ImportedGame], rng: np.random.Generator) -> None:
         is_white = not is_white
 
 
-def start_positions(num: int, seed: int) -> Positions:
-    """The first positions of ``num`` games, uint64[num, 8], no two alike.
+def start_positions(num: int, seed: int, turns: tuple[str, ...]) -> Positions:
+    """The first positions of ``num`` games, uint64[num, 8], no two alike, of ``turns`` in turn.
 
     The halfmove clock is drawn among those with which the shortest way to mate comes in time: a
     network that sees the clock has to play as well late in an ending as at its beginning.
     """
-    turns = np.resize(TURNS, num)
+    men_of = np.resize(turns, num)
     starts = np.empty((num, 8), np.uint64)
     for men in HOMES:
-        own = turns == men
+        own = men_of == men
         starts[own] = won_positions(men, EACH + int(own.sum()))[EACH:]
     clocks = np.random.default_rng(seed).integers(0, 101 - 2 * moves_to_mate(starts))
     starts[:, COUNTERS] |= clocks.astype(np.uint64)
@@ -113,10 +111,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--games", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--turns",
+        default="R,BB,R,BB,Q,R,BB,R,BB,P",
+        help="White's men beside its king in games 0, 1, and so on, again and again",
+    )
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    starts = start_positions(options.games, options.seed)
-    facts = {"schema": 4, "source": "tables", "seed": options.seed, "games": options.games}
+    turns = tuple(options.turns.split(","))
+    if not set(turns) <= set(HOMES):
+        parser.error(f"--turns: of {', '.join(HOMES)}, with commas between")
+    starts = start_positions(options.games, options.seed, turns)
+    facts = {"schema": 5, "source": "tables", "seed": options.seed, "games": options.games}
+    facts["turns"] = options.turns
     with open_import_folder(options.out, facts) as folder:
         for first in range(len(folder.numbers()), options.games, BATCH):
             numbers = range(first, min(first + BATCH, options.games))
