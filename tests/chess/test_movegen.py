@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.chess.walks import boards, to_code
+from tests.chess.walks import boards, to_code, why_over
 from tests.kernels import size
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.fen import from_board, from_fens, to_fens
@@ -13,7 +13,7 @@ from vecchess.chess.make import make
 from vecchess.chess.movegen import in_check, legal_moves
 from vecchess.chess.planes import encode_planes
 from vecchess.chess.position import position_keys
-from vecchess.chess.rules import Termination, terminations
+from vecchess.chess.rules import terminations
 
 CHUNK = 2000
 
@@ -60,7 +60,7 @@ class _Comparison:
         for index, board in enumerate(chunk):
             expected = {to_code(board, move): move for move in board.legal_moves}
             assert sorted(listed[index]) == sorted(expected), board.fen()
-            assert codes[index] == _termination(board), board.fen()
+            assert codes[index] == why_over(board), board.fen()
             known = self.key_of.setdefault(board._transposition_key(), int(keys[index]))
             assert known == keys[index], board.fen()
         self._compare_successors(chunk, positions, listed)
@@ -93,18 +93,6 @@ def _repetitions(board: chess.Board) -> int:
     while count < 3 and board.is_repetition(count + 1):
         count += 1
     return count - 1
-
-
-def _termination(board: chess.Board) -> Termination:
-    if board.is_checkmate():
-        return Termination.CHECKMATE
-    if board.is_insufficient_material():
-        return Termination.INSUFFICIENT_MATERIAL
-    if board.is_stalemate():
-        return Termination.STALEMATE
-    if board.is_fifty_moves():
-        return Termination.FIFTY_MOVES
-    return Termination.THREEFOLD if board.is_repetition(3) else Termination.ONGOING
 
 
 def _compare_fens(chunk: list[chess.Board], positions: NDArray[np.uint64]) -> None:

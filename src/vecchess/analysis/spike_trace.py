@@ -1,8 +1,6 @@
 """The spikes of a network at one position, time step by time step.
 
-The network is the deployed one: its integers as the torch module, in plain operators, which
-``inference.reference`` steps through slot by slot. Here all T steps are taken at once and every
-spike is kept; the accumulators are those of all backends, to the bit.
+The network is the deployed one (``snn.observed_net``).
 """
 
 from dataclasses import dataclass
@@ -15,14 +13,9 @@ from torch import Tensor, nn
 from vecchess.inference.exit_rule import ExitRule, exit_step
 from vecchess.inference.requests import Requests
 from vecchess.shapes import NUM_SQUARES
-from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.kernels.surrogate import Surrogate
-from vecchess.snn.modules.network import SpikingNet
-from vecchess.snn.modules.neuron import LifOutput, lif
-from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.observed_net import in_units, network_input, observed_network
 from vecchess.snn.topology import neuron_layers
-from vecchess.snn.torch_integer import from_integers
 
 
 @dataclass(frozen=True)
@@ -77,24 +70,21 @@ class SpikeTracer:
 
     def __init__(self, net: IntegerNet) -> None:
         """Raises ``NetworkError`` for a network that is not proved exact."""
-        check_bounds(net).require_exact()
         self._net = net
         self._rule = ExitRule.from_metadata(net.exit_rule)
-        self._module = from_integers(net).eval()
-        self._module.compiled = False
-        self._module.lif = self._lif
+        self._spikes: list[Tensor] = []
+        self._module = observed_network(net, self._spikes.append)
         if net.config.readout == "graded":
             self._module.layer("value.squeeze").register_forward_pre_hook(self._note_graded)
-        self._spikes: list[Tensor] = []
 
     @torch.no_grad()
     def look(self, request: Requests) -> SpikeTrace:
         """The spikes and outputs at row 0 of ``request``."""
         self._spikes.clear()
         config, legal = self._net.config, _legal(request)
-        output = self._module(_planes(self._module, request))
-        policy = _integers(output.policy[:, 0, legal], config.grid_bits)
-        wdl = _integers(output.wdl[:, 0], config.grid_bits)
+        output = self._module(network_input(config, request.planes[:1]))
+        policy = in_units(output.policy[:, 0, legal], config)
+        wdl = in_units(output.wdl[:, 0], config)
         names = neuron_layers(config) if self._spikes else {}
         return SpikeTrace(
             layers=[_layer(*of) for of in zip(names, self._spikes, strict=True)],
@@ -105,38 +95,12 @@ class SpikeTracer:
             value_scale=self._net.value_scale,
         )
 
-    def _lif(
-        self,
-        currents: Tensor,
-        membrane: Tensor,
-        grid_bits: int,
-        surrogate: Surrogate,
-        packed: bool,
-    ) -> LifOutput:
-        fired = lif(currents, membrane, grid_bits, surrogate, packed)
-        self._spikes.append(fired.spikes.values)
-        return fired
-
     def _note_graded(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         self._spikes.append((inputs[0] > 0).float())
 
 
-def _planes(module: SpikingNet, request: Requests) -> Tensor:
-    """Input of the module: the planes, or at each step those that spike, as words."""
-    config, planes = module.config, request.planes[:1]
-    if config.is_rate_coded:
-        planes = coded_steps(planes, config.time_steps, config.input_rate)
-    return torch.from_numpy(planes.view(np.int64))
-
-
 def _legal(request: Requests) -> NDArray[np.int64]:
     return request.legal[0, : request.num_legal[0]].astype(np.int64)
-
-
-def _integers(accumulators: Tensor, grid_bits: int) -> NDArray[np.int32]:
-    """In units of 2^-F."""
-    integers: NDArray[np.int32] = (accumulators * 2.0**grid_bits).to(torch.int32).numpy()
-    return integers
 
 
 def _layer(name: str, spikes: Tensor) -> LayerSpikes:

@@ -113,10 +113,8 @@ def _info(code: int) -> Infos:
     return {"termination": ending_name(code)} if code else {}
 
 
-class ChessAEC(AECEnv):  # type: ignore[misc]
-    """One game as a ``pettingzoo.AECEnv``: the agents move in turns."""
-
-    metadata: ClassVar[dict[str, Any]] = {**METADATA, "is_parallelizable": False}
+class _OneGame:
+    """What both kinds of environment have in common."""
 
     def __init__(
         self, *, num_planes: int = NUM_PLANES, render_mode: str | None = None, **settings: Any
@@ -140,6 +138,19 @@ class ChessAEC(AECEnv):  # type: ignore[misc]
     def action_space(self, agent: str) -> spaces.Space[Any]:
         """The same object for every call."""
         return self.action_spaces[agent]
+
+    def render(self) -> str | None:
+        """The board as text, White below, in the mode "ansi"; else None."""
+        return self._sides.board() if self.render_mode else None
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+
+class ChessAEC(_OneGame, AECEnv):  # type: ignore[misc]
+    """One game as a ``pettingzoo.AECEnv``: the agents move in turns."""
+
+    metadata: ClassVar[dict[str, Any]] = {**METADATA, "is_parallelizable": False}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin the next game, or the first one of a new ``seed``. ``options`` has no meaning."""
@@ -171,37 +182,11 @@ class ChessAEC(AECEnv):  # type: ignore[misc]
         self.agent_selection = AGENTS[1 - AGENTS.index(agent)]
         self._accumulate_rewards()
 
-    def render(self) -> str | None:
-        """The board as text, White below, in the mode "ansi"; else None."""
-        return self._sides.board() if self.render_mode else None
 
-    def close(self) -> None:
-        """Nothing is left open."""
-
-
-class ChessParallel(ParallelEnv):  # type: ignore[misc]
+class ChessParallel(_OneGame, ParallelEnv):  # type: ignore[misc]
     """One game as a ``pettingzoo.ParallelEnv``: the action of the side not to move is ignored."""
 
     metadata: ClassVar[dict[str, Any]] = METADATA
-
-    def __init__(
-        self, *, num_planes: int = NUM_PLANES, render_mode: str | None = None, **settings: Any
-    ) -> None:
-        """As ``ChessAEC``."""
-        self._sides = TwoSides(num_planes, settings)
-        self.observation_spaces = self._sides.observation_spaces
-        self.action_spaces = self._sides.action_spaces
-        self.possible_agents = list(AGENTS)
-        self.agents: list[str] = []
-        self.render_mode = render_mode
-
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """The same object for every call."""
-        return self.observation_spaces[agent]
-
-    def action_space(self, agent: str) -> spaces.Space[Any]:
-        """The same object for every call."""
-        return self.action_spaces[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -228,13 +213,6 @@ class ChessParallel(ParallelEnv):  # type: ignore[misc]
             dict.fromkeys(AGENTS, is_truncated),
             {name: dict(info) for name in AGENTS},
         )
-
-    def render(self) -> str | None:
-        """The board as text, White below, in the mode "ansi"; else None."""
-        return self._sides.board() if self.render_mode else None
-
-    def close(self) -> None:
-        """Nothing is left open."""
 
     def _observations(self) -> dict[str, Observation]:
         return {name: self._sides.observation(name) for name in AGENTS}

@@ -21,14 +21,10 @@ from torch import Tensor, nn
 from vecchess.inference.exit_rule import ExitRule, exit_step
 from vecchess.inference.requests import Requests
 from vecchess.shapes import NUM_SQUARES
-from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.kernels.surrogate import Surrogate
-from vecchess.snn.modules.neuron import LifOutput, lif
-from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.observed_net import in_units, network_input, observed_network
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import NUM_TAPS, input_bits, neuron_layers, reads_activations
-from vecchess.snn.torch_integer import from_integers
 
 BATCH = 64
 
@@ -55,13 +51,10 @@ class SynapseCounter:
 
     def __init__(self, net: IntegerNet) -> None:
         """Raises ``NetworkError`` for a network that is not proved exact."""
-        check_bounds(net).require_exact()
         self._net = net
         self._rule = ExitRule.from_metadata(net.exit_rule)
         self._fan_outs = {name: fan_out(net, name) for name in net.layers}
-        self.module = from_integers(net).eval()
-        self.module.compiled = False
-        self.module.lif = self._lif
+        self.module = observed_network(net, lambda spikes: self._note_active(spikes.flatten(2)))
         for name in net.layers:
             self.module.layer(name).register_forward_pre_hook(self._counter(name))
 
@@ -89,13 +82,9 @@ class SynapseCounter:
         shape = config.time_steps, num
         self._acs, self._macs, self._active = (np.zeros(shape, np.int64) for _ in range(3))
         self._dense = np.zeros(config.time_steps, np.int64)
-        planes = requests.planes
-        if config.is_rate_coded:
-            planes = coded_steps(planes, config.time_steps, config.input_rate)
         legal = torch.from_numpy(requests.legal.astype(np.int64))
-        output = self.module(torch.from_numpy(planes.view(np.int64)), legal=legal)
-        unit = 2.0**config.grid_bits
-        policy, wdl = ((x * unit).to(torch.int32).numpy() for x in (output.policy, output.wdl))
+        output = self.module(network_input(config, requests.planes), legal=legal)
+        policy, wdl = in_units(output.policy, config), in_units(output.wdl, config)
         best, exits = np.zeros(shape, np.int64), np.zeros(num, np.int64)
         for row, count in enumerate(requests.num_legal):
             ours = np.ascontiguousarray(policy[:, row, :count])
@@ -121,18 +110,6 @@ class SynapseCounter:
                 self._note_active(steps)
 
         return note
-
-    def _lif(
-        self,
-        currents: Tensor,
-        membrane: Tensor,
-        grid_bits: int,
-        surrogate: Surrogate,
-        packed: bool,
-    ) -> LifOutput:
-        fired = lif(currents, membrane, grid_bits, surrogate, packed)
-        self._note_active(fired.spikes.values.flatten(2))
-        return fired
 
     def _note_active(self, outputs: Tensor) -> None:
         """outputs: [T, B, neurons]."""
