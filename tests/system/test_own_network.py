@@ -72,8 +72,10 @@ def test_a_gui_can_ask_it() -> None:
     ],
 )
 def test_what_cannot_play_is_one_line(net: str, line: str, tmp_path: Path) -> None:
-    done = inside("selfplay", "--net", net, *GAMES, "--run-dir", tmp_path / "run", "--games", 1)
-    assert done.returncode == 2
-    (error,) = done.stderr.strip().splitlines()[-1:]
-    assert error.startswith("vecchess: error:")
-    assert line in error
+    games = ["selfplay", "--net", net, *GAMES, "--run-dir", tmp_path / "run", "--games", 1]
+    page = ["dash", "--net", net, "--port", 0]
+    for done in (inside(*games), *([] if "mixing" in net else [inside(*page)])):
+        assert done.returncode == 2
+        (error,) = done.stderr.strip().splitlines()[-1:]
+        assert error.startswith("vecchess: error:")
+        assert line in error

@@ -52,13 +52,16 @@ def serve(
     token: str,
     show_address: Callable[[Address], None],
     until_eof: bool = False,
+    nets: Sequence[str] = (),
 ) -> None:
     """Show the runs at ``places`` until a signal comes, which is raised again then.
 
     ``show_address`` is called once it listens. until_eof: be the dashboard beside a run: end
     with standard input, wait for a run that is not there yet, take another port where ``port`` is
-    taken, yield the CPU to all other processes, and give the address of the run's boards. Raises
-    ConfigError where there is no run, the pages are not built, or the address cannot be used.
+    taken, yield the CPU to all other processes, and give the address of the run's boards. nets:
+    networks for the play page beside those of the runs, as ``vecchess uci --net`` takes them.
+    Raises ConfigError where there is no run, the pages are not built, or the address cannot be
+    used.
     """
     pages = PageFiles()
     registry = RunRegistry(places)
@@ -67,7 +70,7 @@ def serve(
     address = _listen_beside(host, port, token) if until_eof else listen(host, port, token)
     reader = RunReader(registry)
     hub = EventHub(reader)
-    app = make_app(reader, hub, pages, address.token, any_host=not address.is_loopback)
+    app = make_app(reader, hub, pages, address.token, not address.is_loopback, nets)
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -26,6 +26,7 @@ from vecchess.snn.integer.net_file import load_net
 
 BACK_RANK = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"
 MATED = ["f2f3", "e7e5", "g2g4", "d8h4"]
+MODULE = "module:tests.networks.modules:leaking?least=2"
 PATIENCE_S = 20.0
 
 
@@ -57,7 +58,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     async def networks() -> dict[str, Path]:
         return nets
 
-    service = PlayService(networks)
+    service = PlayService(networks, [MODULE])
     with TestClient(play_app(service)) as client:
         yield Table(service, client, nets)
         helpers = [*service.engines.running.values(), *service.spikes.running.values()]
@@ -79,7 +80,7 @@ def is_gone(pid: int) -> bool:
 
 def test_what_is_offered(table: Table) -> None:
     offer = table.client.get("/api/play/").json()
-    assert offer["networks"] == ["default", "run/lif", "run/relu", "material"]
+    assert offer["networks"] == ["default", MODULE, "run/lif", "run/relu", "material"]
     assert offer["sims"] == [0, 16, 64, 256, 1000]
 
 
@@ -232,6 +233,14 @@ def test_networks_without_spikes_say_so(table: Table) -> None:
     seen = table.ask("/spikes", network="material").json()
     assert "has no neurons" in seen["line"]
     assert seen["policy"] == []
+
+
+def test_a_module_of_the_user_plays(table: Table) -> None:
+    event = table.events("/move", network=MODULE, sims=0)[-1]
+    assert len(event["game"]["plies"]) == 2, event
+    seen = table.ask("/spikes", network=MODULE).json()
+    assert "module of your own" in seen["line"]
+    assert seen["layers"] == []
 
 
 def test_a_dead_engine_is_one_line_and_the_game_goes_on(table: Table) -> None:

@@ -22,6 +22,8 @@ Examples:
   vecchess dash runs/first runs/second --open
 
   vecchess dash --host 0.0.0.0 --port 9000
+
+  vecchess dash --net module:served:make?weights=FILE
 """
 
 
@@ -35,18 +37,31 @@ def dash(
     token: Annotated[
         str, typer.Option(help="Token that a browser needs; random with --host.")
     ] = "",
+    net: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NET",
+            help="Network for the page Play beside those of the runs: a file, or module:... of "
+            "your own; may be repeated.",
+        ),
+    ] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open a browser.")] = False,
     until_eof: Annotated[bool, typer.Option("--until-eof", hidden=True)] = False,
 ) -> None:
     """See HELP."""
     from vecchess.dash.serve import serve
+    from vecchess.selfplay.worker.networks import check_net
+
+    for given in net or ():
+        check_net(given)
 
     def print_address(address: "Address") -> None:
         typer.echo(f"dashboard: {address.url}", err=True)
         if open_browser:
             typer.launch(address.url)
 
-    serve(runs or [Path("runs")], host, port, token, print_address, until_eof)
+    places = runs or [Path("runs")]
+    serve(places, host, port, token, print_address, until_eof, net or ())
 
 
 app = command_app(dash, HELP)

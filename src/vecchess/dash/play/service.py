@@ -1,6 +1,6 @@
 """Answers the requests of the play page: games, moves, analyses, spikes (decision 166)."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from vecchess.dash.play.play_game import (
 from vecchess.dash.play.spike_helper import SpikeHelper
 from vecchess.dash.play.uci_engine import PlayEngine, PlayStrength
 from vecchess.errors import ConfigError
+from vecchess.networks.module_spelling import is_module
 from vecchess.uci.uci_board import UciGame
 
 IDLE_S = 300.0
@@ -45,6 +46,7 @@ NO_NEURONS = {
     MATERIAL_NET: "The material evaluation has no neurons; without a search it prefers no move.",
     "relu": "The neurons of this network do not spike: it is a ReLU network.",
 }
+MODULE_UNSEEN = "This network is a module of your own: what spikes in it is not known here."
 
 Networks = Callable[[], Awaitable[Mapping[str, Path]]]
 """Finds the networks, by name, the newest first."""
@@ -53,11 +55,14 @@ Networks = Callable[[], Awaitable[Mapping[str, Path]]]
 class PlayService:
     """Answers requests. Writes nothing on disk."""
 
-    def __init__(self, networks: Networks, idle_s: float = IDLE_S) -> None:
-        """``idle_s``: seconds after which an unused process is ended."""
-        self._networks, self._open = networks, 0
+    def __init__(
+        self, networks: Networks, nets: Sequence[str] = (), idle_s: float = IDLE_S
+    ) -> None:
+        """nets: as ``vecchess uci --net`` takes them, offered by these names. idle_s: seconds after
+        which an unused process is ended."""
+        self._networks, self._nets, self._open = networks, tuple(nets), 0
         self.engines = HelperPool(PlayEngine.start, idle_s, MOST_ENGINES)
-        """By network: a file's path, "default" or "material"."""
+        """By network, as ``vecchess uci --net`` takes it."""
         self.spikes = HelperPool(SpikeHelper.start, idle_s)
 
     async def close(self) -> None:
@@ -80,7 +85,7 @@ class PlayService:
         """Networks, strengths and limits to choose from."""
         return {
             "schema": 1,
-            "networks": [DEFAULT_NET, *await self._networks(), MATERIAL_NET],
+            "networks": [DEFAULT_NET, *self._nets, *await self._networks(), MATERIAL_NET],
             "built_in": MATERIAL_NET,
             "sims": SIMS,
             "ratings": RATINGS,
@@ -91,8 +96,9 @@ class PlayService:
         """The network's spikes at the position; raises ConfigError and HelperFailed."""
         net = await self._net(asked.network)
         await run_in_threadpool(_game_with_moves, asked)
-        if net == MATERIAL_NET:
-            return {"line": NO_NEURONS[net], "layers": [], "values": [], "policy": []}
+        unseen = MODULE_UNSEEN if is_module(net) else NO_NEURONS.get(net)
+        if unseen is not None:
+            return {"line": unseen, "layers": [], "values": [], "policy": []}
         async with self.spikes.lend("") as helper:
             seen = await helper.trace(net, asked.start, asked.moves)
         return seen | {"line": NO_NEURONS.get(seen.pop("neuron"), "")}
@@ -126,9 +132,9 @@ class PlayService:
         yield {"state": "done"}
 
     async def _net(self, name: str) -> str:
-        """The file of the network ``name``, or a name of vecchess: names are looked up, never
-        opened."""
-        if name in (DEFAULT_NET, MATERIAL_NET):
+        """The file of the network ``name``, or what ``vecchess uci --net`` takes: names are looked
+        up, never opened."""
+        if name in (DEFAULT_NET, MATERIAL_NET, *self._nets):
             return name
         try:
             return str((await self._networks())[name])

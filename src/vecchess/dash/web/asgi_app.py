@@ -1,7 +1,7 @@
 """The dashboard as an ASGI application."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -31,9 +31,10 @@ def make_app(
     pages: PageFiles,
     token: str = "",
     any_host: bool = False,
+    nets: Sequence[str] = (),
 ) -> Starlette:
-    """The application: pages, API, play page, access control."""
-    play = PlayService(lambda: reader.read(_networks))
+    """The application: pages, API, play page with ``nets`` beside the runs', access control."""
+    play = PlayService(lambda: reader.read(_networks), nets)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
