@@ -8,10 +8,15 @@ import sys
 import time
 
 import pytest
-import torch
 from hypothesis import settings
 
 from vecchess.runtime import retried_read
+from vecchess.runtime.torch_environment import prepare_environment
+
+# As the program does before it imports torch: otherwise OpenMP's threads spin in every training.
+prepare_environment()
+
+import torch  # noqa: E402
 
 # Files are compiled once, not in each of some hundred processes, where a container forbids that.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
