@@ -44,9 +44,14 @@ def _faults_of_call(call: ast.Call) -> Iterator[str]:
         yield "gives a line to a shell"
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=lambda file: str(file.relative_to(ROOT)))
-def test_nothing_that_is_read_is_run(file: Path) -> None:
-    assert not list(faults(file.read_text()))
+def test_nothing_that_is_read_is_run() -> None:
+    found = [
+        f"{file.relative_to(ROOT)} {fault}"
+        for file in SOURCES
+        for fault in faults(file.read_text())
+    ]
+    assert SOURCES
+    assert found == []
 
 
 @pytest.mark.parametrize(
