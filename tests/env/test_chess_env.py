@@ -25,6 +25,8 @@ from vecchess.errors import ConfigError, NetworkError
 from vecchess.shapes import NUM_ACTIONS
 
 MAX_PLIES = 90
+COMPARED = 3
+"""One game of so many is compared at each step: python-chess takes a millisecond a position."""
 CHESS960 = chess960_positions(np.arange(0, 960, 50))
 
 
@@ -40,8 +42,8 @@ def test_games_are_those_of_python_chess_and_begin_anew() -> None:
     env = ChessEnv(24, seed=3, starts=table, max_plies=MAX_PLIES, observations="planes", masks=True)
     rng, seen = random.Random(0), set()
     boards = [_first_board(env, game) for game in range(24)]
-    for _ in range(250):
-        _compare(env, boards)
+    for number in range(250):
+        _compare(env, boards, slice(number % COMPARED, None, COMPARED))
         actions = []
         for board in boards:
             move = choose_move(board, list(board.legal_moves), rng)
@@ -75,13 +77,14 @@ def _why_over(board: chess.Board) -> Termination:
     return Termination.PLY_CAP if is_long and code == Termination.ONGOING else code
 
 
-def _compare(env: ChessEnv, boards: list[chess.Board]) -> None:
-    """Positions, legal actions, masks and observations, by bits."""
+def _compare(env: ChessEnv, boards: list[chess.Board], part: slice) -> None:
+    """Positions, and of ``part`` legal actions, masks and observations, by bits."""
     positions = np.stack([from_board(board) for board in boards])
     assert (env.positions == positions).all()
-    repetitions = [int(board.is_repetition(2)) for board in boards]
-    assert (env.observations == unpack_planes(encode_planes(positions, repetitions))).all()
-    for game, board in enumerate(boards):
+    repetitions = [int(board.is_repetition(2)) for board in boards[part]]
+    planes = unpack_planes(encode_planes(positions[part], repetitions))
+    assert (env.observations[part] == planes).all()
+    for game, board in list(enumerate(boards))[part]:
         moves = [to_code(board, move) for move in board.legal_moves]
         legal = env.legal[game, : env.num_legal[game]]
         assert sorted(legal) == sorted(moves_to_actions(moves))
@@ -158,7 +161,7 @@ def test_observations_are_the_planes_of_networks(history: int) -> None:
         ChessEnv(32, observations=torch.full((32, planes, 8, 8), 1).to(kind), **settings)
         for kind in kinds
     ]
-    for _ in range(100):
+    for _ in range(60):
         seen, past = packed.rows.repetitions, packed.rows.past
         wanted = encode_planes(packed.positions, seen, past, planes)
         assert (packed.observations == wanted).all()

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-WIDTH = 16
+WIDTH = 4
 
 
 class Leaking(nn.Module):

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import chess
 import pytest
 
-from tests.system.commands import inside, vecchess
+from tests.system.commands import inside
+from tests.uci.talk import Talk
 
 NET = "module:tests.networks.modules:leaking?least=2"
 GAMES = ("--max-plies", "12", "--gpus", "cpu", "--quiet")
@@ -57,9 +59,8 @@ def test_a_position_is_analysed() -> None:
 
 
 def test_a_gui_can_ask_it() -> None:
-    done = vecchess("uci", "--net", NET, "--gpus", "cpu", "go nodes 8")
-    assert done.returncode == 0, done.stderr
-    assert "bestmove" in done.stdout
+    with Talk(net=NET, gpus="cpu") as talk:
+        assert chess.Move.from_uci(talk.best("go nodes 8")) in chess.Board().legal_moves
 
 
 @pytest.mark.parametrize(
