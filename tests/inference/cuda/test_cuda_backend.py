@@ -190,11 +190,15 @@ def test_widest_questions() -> None:
     assert requests.steps[1] == 2
 
 
-def test_self_play_makes_the_same_games() -> None:
-    """The whole way: movers, engine, a backend that answers one step late."""
+@pytest.mark.parametrize("steps", [1, 2])
+def test_self_play_makes_the_same_games(steps: int) -> None:
+    """The whole way: movers, engine, a backend that answers one launch late, of one time step or
+    two."""
     net, config = new_network(CHESS, 1, random_requests(16, 1).planes), GameConfig(max_plies=4)
-    ours = play(config, 2, CudaBackend(net, 2, ExitRule(), DEVICE), seats=2)
+    tile = Tile(8, 32, 32, 32, steps=steps)
+    ours = play(config, 2, CudaBackend(net, 2, ExitRule(), DEVICE, tile), seats=2)
     theirs = play(config, 2, open_backend("cpu", net, 3, ExitRule()), seats=2)
+    assert ours.num_games == 2
     assert ours.digest() == theirs.digest()
     assert np.array_equal(ours.fingerprint, theirs.fingerprint)
     assert np.array_equal(ours.tag, theirs.tag)
