@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from vecchess.config import OptimiserConfig
 from vecchess.errors import ConfigError
@@ -67,3 +68,41 @@ def test_weights_decay_and_biases_and_gains_do_not() -> None:
     for name, parameter in net.named_parameters():
         ratio = parameter.norm() / before[name].norm().clamp(min=1e-9)
         assert torch.equal(parameter, before[name]) if parameter.ndim < 2 else ratio < 0.95, name
+
+
+def test_fused_and_separate_steps_load_each_others_state() -> None:
+    torch.manual_seed(1)
+    model = nn.Linear(3, 4)
+    stored = {
+        name: tensor.clone()
+        for name, tensor in optimiser_tensors(
+            trained(model, [["weight", "bias"]], 3), model
+        ).items()
+    }
+    fused = torch.optim.AdamW(model.parameters(), fused=True)
+    load_optimiser_tensors(fused, model, stored)
+    model(torch.ones(2, 3)).sum().backward()
+    fused.step()
+    after = optimiser_tensors(fused, model)
+    assert after.keys() == stored.keys()
+    for name, tensor in after.items():
+        assert (tensor.shape, tensor.dtype) == (stored[name].shape, stored[name].dtype)
+    assert after["weight/step"] == 4
+    separate = torch.optim.AdamW(model.parameters())
+    load_optimiser_tensors(separate, model, after)
+    separate.step()
+    assert optimiser_tensors(separate, model)["weight/step"] == 5
+
+
+def test_steps_are_fused_on_a_gpu_and_counted_there() -> None:
+    stored = optimiser_tensors(trained(model := nn.Linear(3, 4), [["weight", "bias"]], 1), model)
+    assert not make_optimiser(model, OptimiserConfig()).defaults["fused"]
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        there = nn.Module()
+        there.weight = nn.Parameter(torch.empty(4, 3, device="cuda"))
+        there.bias = nn.Parameter(torch.empty(4, device="cuda"))
+        optimiser = make_optimiser(there, OptimiserConfig())
+        assert all(group["fused"] for group in optimiser.param_groups)
+        load_optimiser_tensors(optimiser, there, stored)
+    devices = {tensor.device.type for tensor in optimiser_tensors(optimiser, there).values()}
+    assert devices == {"cuda"}
