@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from vecchess.bench.paired_timing import ratio, speed, time_in_turns
 from vecchess.bench.training import WARM_UP, Labels, TrainingEntrant, settled
 from vecchess.snn.kernels.surrogate import SURROGATES
+from vecchess.snn.modules.bf16_products import multiplies_exactly
 from vecchess.snn.modules.lif_triton import lif_triton
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.modules.neuron import LifFunction, lif
@@ -26,9 +27,10 @@ NEURONS: dict[str, LifFunction] = {"triton": lif_triton, "plain": lif}
 
 
 def training(setting: Setting, results: ResultWriter) -> None:
-    """Peak memory and samples/s with batch norm (bf16, as in one-gpu.toml) and quantised.
+    """Peak memory and samples/s with batch norm and quantised, in bf16 as in one-gpu.toml.
 
-    Raises SystemExit where the two implementations of the neuron give different bits.
+    Raises SystemExit where, quantised, the two implementations of the neuron, or products of
+    bfloat16 and of float32, give different bits.
     """
     sizes, batch = setting.base.config, 1 if setting.quick else 512
     bitboards = torch.from_numpy(setting.questions(batch).planes.view("i8"))
@@ -36,7 +38,8 @@ def training(setting: Setting, results: ResultWriter) -> None:
     labels = Labels(batch, 0, setting.device)
     learners = _learners(sizes, planes, labels)
     _require_same(learners, planes)
-    results.add("equality", equal=True)
+    exact = multiplies_exactly(torch.device(setting.device))
+    results.add("equality", equal=True, products_of_bf16=exact)
     for learner in learners:
         results.add(
             f"memory {learner.name}", batch_size=batch, peak_bytes=_warm_up(learner, setting)
@@ -80,17 +83,21 @@ def _learners(sizes: NetConfig, planes: Tensor, labels: Labels) -> list[Training
     learners = [learner(SNNTORCH, lambda: TrainingLoop(sizes), torch.bfloat16)]
     for name, neuron in NEURONS.items():
         learners.append(learner(f"float_{name}", partial(ours, neuron), torch.bfloat16))
-        learners.append(learner(f"folded_{name}", partial(folded, neuron), torch.float32))
+        learners.append(learner(f"folded_{name}", partial(folded, neuron), torch.bfloat16))
     return learners
 
 
 @torch.no_grad()
 def _require_same(learners: list[TrainingEntrant], planes: Tensor) -> None:
-    """Check that quantised networks, which have equal weights, give equal outputs."""
-    outputs = [learner.module(planes) for learner in learners if learner.name.startswith("folded_")]
-    for one, other in zip(outputs[0][:2], outputs[1][:2], strict=True):
-        if not torch.equal(one, other):
-            raise SystemExit("the Triton neuron and plain operators differ in a quantised network")
+    """Check that quantised networks, which have equal weights, give the outputs of torch's plain
+    operators in float32."""
+    modules = [learner.module for learner in learners if learner.name.startswith("folded_")]
+    plain = deepcopy(modules[0])
+    plain.compiled = False
+    expected = plain(planes)[:2]
+    for outputs in (module(planes)[:2] for module in modules):
+        if not all(torch.equal(*pair) for pair in zip(outputs, expected, strict=True)):
+            raise SystemExit("our kernels and plain operators differ in a quantised network")
 
 
 def _warm_up(learner: TrainingEntrant, setting: Setting) -> int | None:

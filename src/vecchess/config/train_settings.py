@@ -146,8 +146,9 @@ class TrainConfig(PlayConfig):
     """Use mirror images, left and right exchanged, where no side may castle; never with ppo and
     reinforce."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
-    """Precision of the first phase. Quantised weights are always computed in float32. On a
-    processor bf16 is for gradients alone, of both phases, where it has AVX512-BF16."""
+    """Precision of the first phase. Sums of quantised weights are exact in each. bf16 is for
+    gradients of the second phase too; on a processor for gradients alone, where it has
+    AVX512-BF16."""
     surrogate: str = "atan"
     """Surrogate gradient of a spike, by name."""
     fold_at: Annotated[float, Field(ge=0, le=1)] = 0.9

@@ -8,6 +8,7 @@ activation          clipped ReLUs by numba kernels
 neuron_dispatch     the fastest neurons for a device
 lif_triton          LIF neurons in Triton
 convolution         3x3 convolutions
+bf16_products       sums of folded layers on a GPU
 sparse_convolution  the heads, with packed spikes as inputs
 ghost_norm          ghost batch norm
 exact_sums          sums whose bits do not depend on their order

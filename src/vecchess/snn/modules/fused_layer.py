@@ -29,6 +29,7 @@ from vecchess.snn.kernels.parallel_for import by_board, distinct_steps, parallel
 from vecchess.snn.kernels.sparse_sums import GRADIENT_WIDTH, TOGETHER
 from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE, SURROGATES, Surrogate
 from vecchess.snn.kernels.winograd import HAS_PAIRS
+from vecchess.snn.modules.bf16_products import asks_for_bf16
 from vecchess.snn.modules.convolution import by_input, by_tap, transformed, winograd_blocks
 from vecchess.snn.modules.neuron import LifOutput, Spikes
 from vecchess.snn.topology import NUM_TAPS
@@ -225,8 +226,7 @@ def _shortcut_gradient(
 
 def _rounds() -> bool:
     """Whether autocast asks for bfloat16, and this processor multiplies it."""
-    is_asked = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu")
-    return HAS_PAIRS and is_asked is torch.bfloat16
+    return HAS_PAIRS and asks_for_bf16("cpu")
 
 
 def _boards(boards: Tensor | None) -> Any:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from vecchess.snn.integer.bounds import INT16_LIMIT
+from vecchess.snn.modules.bf16_products import asks_for_bf16, bf16_linear, multiplies_exactly
 from vecchess.snn.modules.convolution import convolve, convolve_planes, gathered
 from vecchess.snn.modules.fused_layer import FusedJob, fuse
 from vecchess.snn.modules.ghost_norm import GhostNorm
@@ -64,12 +65,13 @@ class SynapseLayer(nn.Module):
         both give the same bits.
         """
         if self.folded:
+            rounds = asks_for_bf16(inputs.device.type)
             with torch.autocast(inputs.device.type, enabled=False):
                 weight, bias = self.quantised()
                 if self.rounding is None:
-                    sums = self._sums(inputs.float(), weight, bias, compiled)
+                    sums = self._exact_sums(inputs, weight, bias, compiled, rounds)
                 else:
-                    sums = self._sums(inputs.float(), weight, None, compiled)
+                    sums = self._exact_sums(inputs, weight, None, compiled, rounds)
                     sums = floor_on_grid(sums, self.rounding) + bias
                 return sums if shortcut is None else shortcut + sums
         sums = self._sums(inputs, *self.current_weights(), compiled)
@@ -113,6 +115,14 @@ class SynapseLayer(nn.Module):
         if currents.dim() == 4:  # no time steps
             return self.norm(currents[None], compiled)[0]  # type: ignore[no-any-return]
         return self.norm(currents, compiled, shortcut)  # type: ignore[no-any-return]
+
+    def _exact_sums(
+        self, inputs: Tensor, weight: Tensor, bias: Tensor | None, compiled: bool, rounds: bool
+    ) -> Tensor:
+        """``rounds``: gradients on a GPU may be products of bfloat16."""
+        if compiled and multiplies_exactly(inputs.device):
+            return bf16_linear(inputs, weight, bias, self.spec.taps, rounds)
+        return self._sums(inputs.float(), weight, bias, compiled)
 
     def _sums(self, inputs: Tensor, weight: Tensor, bias: Tensor | None, compiled: bool) -> Tensor:
         is_linear = self.spec.taps == 1
