@@ -6,8 +6,15 @@ import pytest
 import snntorch as snn
 import torch
 from snntorch import utils
-from torch import Tensor, nn
+from torch import nn
 
+from tests.networks.adapters import (
+    ROWS,
+    begins_anew_in_a_slot,
+    learn_through_time,
+    outputs,
+    planes,
+)
 from tests.networks.slots import is_the_same_in_any_slot
 from tests.networks.snntorch_networks import (
     NEURONS,
@@ -19,25 +26,9 @@ from tests.networks.snntorch_networks import (
 )
 from vecchess.errors import NetworkError
 from vecchess.networks.snntorch_network import SnntorchNetwork
-from vecchess.networks.state_nest import map_nest, reset_slots
+from vecchess.networks.state_nest import map_nest
 
 HERE = "module:tests.networks.snntorch_networks"
-ROWS = 6
-
-
-def _planes() -> Tensor:
-    generator = torch.Generator().manual_seed(3)
-    return torch.randint(0, 2, (ROWS, 25, 8, 8), generator=generator).float()
-
-
-@torch.no_grad()
-def _steps(network: nn.Module, planes: Tensor) -> Tensor:
-    """[T, S, 4675]: outputs of a network that meets the contract."""
-    state, found = network.initial_state(len(planes)), []
-    for _ in range(STEPS):
-        policy, wdl, state = network(planes, state)
-        found.append(torch.cat([policy, wdl], dim=1))
-    return torch.stack(found)
 
 
 @torch.no_grad()
@@ -45,9 +36,9 @@ def _steps(network: nn.Module, planes: Tensor) -> Tensor:
 def test_a_network_with_its_own_loop_gives_the_same_bits(kind: str) -> None:
     torch.manual_seed(1)
     net = Looping(kind).eval()
-    expected, _ = net(_planes())
+    expected, _ = net(planes())
     served = SnntorchNetwork(copy.deepcopy(net), STEPS)
-    assert torch.equal(_steps(served, _planes()), expected)
+    assert torch.equal(outputs(served, STEPS), expected)
     assert expected.std(0).max() > 0
 
 
@@ -57,28 +48,17 @@ def test_a_network_that_hides_its_state_gives_the_same_bits(kind: str) -> None:
     torch.manual_seed(1)
     net = hidden_net(kind).eval()
     utils.reset(net)
-    expected = torch.stack([net(_planes())[1] for _ in range(STEPS)])
+    expected = torch.stack([net(planes())[1] for _ in range(STEPS)])
     served = hiding(kind)
     served.net.load_state_dict(net.state_dict())
-    assert torch.equal(_steps(served, _planes()), expected)
+    assert torch.equal(outputs(served, STEPS), expected)
 
 
-@torch.no_grad()
 @pytest.mark.parametrize("make", [looping, hiding])
 @pytest.mark.parametrize("kind", NEURONS)
 def test_a_slot_that_is_reset_begins_anew(make: type[nn.Module], kind: str) -> None:
     torch.manual_seed(1)
-    network, planes = make(kind).eval(), _planes()
-    first = _steps(network, planes)[0]
-    state = network.initial_state(ROWS)
-    for _ in range(2):
-        _, _, state = network(planes, state)
-    is_new = torch.arange(ROWS) % 2 == 0
-    state = reset_slots(state, network.initial_state(ROWS), is_new)
-    policy, wdl, _ = network(planes, state)
-    found = torch.cat([policy, wdl], dim=1)
-    assert torch.equal(found[is_new], first[is_new])
-    assert not torch.equal(found[~is_new], first[~is_new])
+    assert begins_anew_in_a_slot(make(kind).eval())
 
 
 @pytest.mark.parametrize("make", ["looping", "hiding"])
@@ -88,11 +68,8 @@ def test_answers_are_the_same_in_any_slot(make: str, kind: str) -> None:
 
 
 def test_gradients_flow_through_time_and_nothing_of_them_is_kept() -> None:
-    network = looping("rleaky").train()
-    state = network.initial_state(ROWS)
-    for _ in range(STEPS):
-        policy, _, state = network(_planes(), state)
-    policy.square().sum().backward()
+    network = looping("rleaky")
+    learn_through_time(network, STEPS)
     assert all(tensor.grad is not None for tensor in network.net.neuron.recurrent.parameters())
     copy.deepcopy(network)  # a tensor with a history cannot be copied
 
@@ -116,4 +93,4 @@ def test_an_output_that_is_no_answer_is_one_line() -> None:
     net = nn.Sequential(nn.Flatten(), nn.Linear(1600, 10), snn.Leaky(beta=0.9, init_hidden=True))
     network = SnntorchNetwork(net, STEPS)
     with pytest.raises(NetworkError, match=r"gives \[\[6, 10\]\] in a step"):
-        network(_planes(), network.initial_state(ROWS))
+        network(planes(), network.initial_state(ROWS))

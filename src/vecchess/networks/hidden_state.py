@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.errors import NetworkError
-from vecchess.networks.state_nest import Nest, map_nest
+from vecchess.networks.state_nest import Nest, leaves, map_nest
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
 
 ReadOutput = Callable[[Any], tuple[Tensor, Tensor]]
@@ -92,11 +92,20 @@ class HiddenStateNetwork(nn.Module, ABC):
         the network takes a step; as when it plays, so that nothing is learnt of it."""
         was_training = self.net.training
         self.net.eval()
+        planes = torch.ones(1, self.num_planes, 8, 8, device=device)
         self._clear()
-        self.net(torch.zeros(1, self.num_planes, 8, 8, device=device))
-        first = self._resting()
+        self.net(planes)
+        expected, first = self._take(), self._resting()
+        self._put(first)
+        self.net(planes)
+        found = self._take()
         self._clear()
         self.net.train(was_training)
+        if not all(map(torch.equal, leaves(expected), leaves(found))):
+            raise NetworkError(
+                f"{type(self.net).__name__}: from the state that it seems to begin with it does "
+                "not take its first step again: random numbers, or a state of another kind"
+            )
         return first
 
     @abstractmethod
