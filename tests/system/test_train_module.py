@@ -18,7 +18,7 @@ SUPERVISED = [
 @pytest.fixture(scope="module")
 def pgn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("pgn") / "games.pgn"
-    file.write_text(PGN * 8)
+    file.write_text(PGN * 2)
     return file
 
 
