@@ -4,15 +4,16 @@
 
 The loop is that of the example, ``TutorialNetwork``, without gradients, with one position at a time
 and with as many as there are slots. Slots take all time steps, and leave by the module's exit rule.
-Everything runs on ``--threads`` threads. Prints JSON: positions a second, medians over the rounds,
-and medians of the ratios within a round.
+Everything runs on ``--threads`` threads; with one, processor time counts, so that other users of
+the machine change little. Prints JSON: positions a second, medians over the rounds, and medians of
+the ratios within a round.
 """
 
 import argparse
 import json
 from collections.abc import Callable
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 import torch
@@ -92,12 +93,13 @@ def main() -> None:
         **slots,
     }
     speeds: dict[str, list[float]] = {name: [] for name in entrants}
+    clock = process_time if options.threads == 1 else perf_counter
     for number in range(options.rounds + 1):
         for name, answer in entrants.items():
-            start = perf_counter()
+            start = clock()
             count = answer()
             if number:  # the first round warms up
-                speeds[name].append(count / (perf_counter() - start))
+                speeds[name].append(count / (clock() - start))
     ratios = {
         f"{name}_to_{loop}": round(ratio(speeds[name], speeds[loop]), 3)
         for name in slots

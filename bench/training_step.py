@@ -161,7 +161,7 @@ def _make_step(net: str, batch: int, folded: bool, settings: dict[str, Any]) -> 
     if folded:
         settled(module, unpack_planes(samples.planes.numpy().view("u8")))
     known = {"objective": "alphazero", "batch_size": batch} | settings
-    learner = Learner(build(TrainConfig, known), module, _OnlyRank())
+    learner = Learner(build(TrainConfig, known), module, OnlyRank())
     return lambda: learner.step(samples, 0.5, [0.0])
 
 
@@ -199,7 +199,7 @@ def positions(num: int, num_planes: int) -> Any:
     return columns.map(torch.from_numpy)
 
 
-class _OnlyRank:
+class OnlyRank:
     """The only rank of a training."""
 
     rank, world_size = 0, 1

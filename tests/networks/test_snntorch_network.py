@@ -1,6 +1,8 @@
 """Networks of snntorch in slots: every neuron, with and without a hidden state, unchanged."""
 
 import copy
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import snntorch as snn
@@ -94,3 +96,76 @@ def test_an_output_that_is_no_answer_is_one_line() -> None:
     network = SnntorchNetwork(net, STEPS)
     with pytest.raises(NetworkError, match=r"gives \[\[6, 10\]\] in a step"):
         network(planes(), network.initial_state(ROWS))
+
+
+PLAIN: dict[str, Callable[[], dict[str, Any]]] = {
+    "tutorial": lambda: {"beta": 0.9},
+    "hidden": lambda: {"beta": 0.9, "init_hidden": True},
+    "hidden_output": lambda: {"beta": 0.9, "init_hidden": True, "output": True},
+    "decay": lambda: {"beta": 0.8, "learn_beta": True},
+    "learnt": lambda: {"beta": 1.5, "threshold": 0.3, "learn_beta": True, "learn_threshold": True},
+    "each": lambda: {"beta": torch.rand(8), "threshold": torch.rand(8) - 0.3},
+    "graded": lambda: {"beta": 0.9, "graded_spikes_factor": 0.7},
+    "fast_sigmoid": lambda: {"beta": 0.9, "spike_grad": snn.surrogate.fast_sigmoid()},
+}
+OTHER: dict[str, Callable[[], dict[str, Any]]] = {
+    "zero": lambda: {"beta": 0.9, "reset_mechanism": "zero"},
+    "now": lambda: {"beta": 0.9, "reset_delay": False},
+    "inhibition": lambda: {"beta": 0.9, "inhibition": True},
+    "own_surrogate": lambda: {"beta": 0.9, "spike_grad": lambda x: (x > 0.1).float()},
+    "float64": lambda: {"beta": torch.tensor(0.9, dtype=torch.float64)},
+}
+EDGES = torch.tensor([1.0, -0.0, 0.0, 1e-45, 1.0 + 2**-23, 0.3, -1e-40, 2.0])
+
+
+def _leaky_pair(options: dict[str, Any]) -> tuple[snn.Leaky, snn.Leaky]:
+    """A neuron, and the same one within the adapter."""
+    own = snn.Leaky(**options).eval()
+    served = copy.deepcopy(own)
+    SnntorchNetwork(nn.Sequential(nn.Flatten(), nn.Linear(25 * 64, 8), served), 1)
+    return own, served
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", PLAIN)
+def test_a_leaky_neuron_takes_its_step_in_place_to_the_same_bits(kind: str) -> None:
+    own, served = _leaky_pair(PLAIN[kind]())
+    assert "forward" in vars(served)
+    current, mem = torch.randn(64, 8), torch.randn(64, 8)
+    mem[0], current[0] = EDGES, EDGES.flip(0)
+    results = []
+    for neuron in (own, served):
+        given = mem.clone()
+        neuron.mem = given
+        found = neuron(current.clone()) if neuron.init_hidden else neuron(current.clone(), given)
+        assert torch.equal(given, mem)  # arguments are not written to
+        found = found if isinstance(found, tuple) else (found,)
+        results.append([tensor.view(torch.int32) for tensor in (*found, neuron.mem)])
+    assert len(results[0]) == len(results[1])
+    assert all(torch.equal(one, other) for one, other in zip(*results, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:Inhibition")
+@pytest.mark.parametrize("kind", OTHER)
+def test_another_leaky_neuron_is_left_alone(kind: str) -> None:
+    _, served = _leaky_pair(OTHER[kind]())
+    assert "forward" not in vars(served)
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_a_leaky_neuron_learns_by_the_same_bits(kind: str) -> None:
+    torch.manual_seed(2)
+    options = PLAIN[kind]()
+    if options.get("init_hidden"):
+        options |= {"init_hidden": False}
+    inputs, found = torch.randn(STEPS, 64, 8), []
+    for neuron in _leaky_pair(options):
+        current = inputs.clone().requires_grad_()
+        mem, total = torch.zeros(64, 8), torch.zeros(())
+        for step in current:
+            spikes, mem = neuron.train()(step, mem)
+            total = total + (spikes * torch.arange(8)).sum() + mem.square().sum()
+        total.backward()
+        learnt = [parameter.grad for parameter in neuron.parameters()]
+        found.append([total.detach(), current.grad, *learnt])
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))

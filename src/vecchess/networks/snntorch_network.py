@@ -5,6 +5,9 @@ A neuron keeps its state in buffers that are no part of the state dict, whether 
 shape. So the state is put into the buffers and taken from them; ``init_leaky``, ``reset_mem`` and
 their like, which a loop over time calls before its first step, give what is there.
 
+A ``Leaky`` neuron as the tutorials make it takes its step in five passes over memory instead of
+twelve, with gradients in seven, to the same bits (decision 273).
+
 The classes' ``reset_hidden``, and ``snntorch.utils.reset``, clear all neurons of the process: a
 network may not call them in ``forward``.
 """
@@ -33,6 +36,8 @@ class SnntorchNetwork(HiddenStateNetwork):
             )
         for neuron in self._neurons():
             neuron.reset_mem = MethodType(_present_state, neuron)
+            if _is_plain_leaky(neuron):
+                neuron.forward = MethodType(_leaky_step, neuron)
 
     def _neurons(self) -> list[Any]:
         import snntorch
@@ -72,3 +77,50 @@ def _present_state(neuron: nn.Module) -> Any:
     """Stands in for ``reset_mem``: the state as it is."""
     tensors = tuple(getattr(neuron, name) for name in state_names(neuron))
     return tensors if len(tensors) > 1 else tensors[0]
+
+
+def _is_plain_leaky(neuron: Any) -> bool:
+    """Whether ``_leaky_step`` computes what ``neuron`` does: a Leaky with the reset by subtraction
+    and a surrogate of snntorch's, whose spike is 1 above the threshold; no option beyond that."""
+    import snntorch
+
+    if type(neuron) is not snntorch.Leaky or "forward" in vars(neuron):
+        return False
+    surrogate = getattr(neuron.spike_grad, "__module__", None) == "snntorch.surrogate"
+    options = neuron.inhibition, neuron.state_quant, not getattr(neuron, "reset_delay", True)
+    return (
+        neuron.reset_mechanism == "subtract"
+        and (surrogate or neuron.surrogate_disable)
+        and not any(options)
+        and neuron.beta.dtype == neuron.threshold.dtype == torch.float32
+    )
+
+
+def _leaky_step(neuron: Any, current: Tensor, mem: Tensor | None = None) -> Any:
+    """Stands in for ``Leaky.forward``: the same sums and gradients, fewer tensors in between.
+
+    current, mem: float32[S, ...]. Returns spikes and membrane, or the spikes alone, as it does;
+    the attribute ``reset`` is not set.
+    """
+    before = neuron.mem if mem is None else mem
+    threshold, factor = neuron.threshold, neuron.graded_spikes_factor
+    if (
+        current.device.type != "cpu"
+        or before.shape != current.shape
+        or not before.dtype == current.dtype == torch.float32
+        or (neuron.init_hidden and mem is not None)
+        or threshold.requires_grad
+        or factor.requires_grad
+    ):
+        return type(neuron).forward(neuron, current, mem)
+    reset = torch.gt(before.detach(), threshold, out=torch.empty_like(before))
+    after = torch.mul(before, neuron.beta.clamp(0, 1)).add_(current)
+    after.addcmul_(reset, threshold, value=-1)  # exact products: a fused one rounds the same
+    if torch.is_grad_enabled():
+        spikes = neuron.spike_grad(after - threshold)
+    else:
+        spikes = torch.gt(after, threshold, out=reset)
+    if not bool((factor == 1).all()):
+        spikes = spikes * factor
+    neuron.mem = after
+    return (spikes, after) if neuron.output or not neuron.init_hidden else spikes
