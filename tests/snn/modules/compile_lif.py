@@ -20,11 +20,13 @@ WHOLE = {"step": "i32", "step_of_spikes": "i32", "num": "i32", "counts": "*i32"}
 OPTIONAL = ("of_spikes", "share", "of_after", "of_before")
 
 
-def compile_kernel(kernel: Any, constants: dict[str, Any]) -> str:
-    """For compute capability 9.0, with every pointer aligned to 16 bytes; its PTX."""
+def compile_kernel(kernel: Any, constants: dict[str, Any], spikes: str = "*fp32") -> str:
+    """For compute capability 9.0, with every pointer aligned to 16 bytes; its PTX. spikes: the type
+    of them and of their gradient."""
+    types = WHOLE | {"spikes": spikes, "of_spikes": spikes}
     signature, attributes = {}, {}
     for index, name in enumerate(kernel.arg_names):
-        signature[name] = "constexpr" if name in constants else WHOLE.get(name, "*fp32")
+        signature[name] = "constexpr" if name in constants else types.get(name, "*fp32")
         if signature[name].startswith("*"):
             attributes[(index,)] = ALIGNED
     source = ASTSource(kernel, signature, constants, attributes)
@@ -44,6 +46,9 @@ def main() -> None:
             kind = {"KIND": surrogate.number, "SLOPE": surrogate.slope}
             missing = dict.fromkeys(OPTIONAL if steps == 1 else ())
             text = compile_kernel(lif_backward, sizes | kind | missing)
+            if steps == 16:
+                texts.append(compile_kernel(lif_forward, sizes, "*bf16"))
+                texts.append(compile_kernel(lif_backward, sizes | kind, "*bf16"))
             if surrogate.number != SIGMOID:  # an exponential is made of multiply-adds
                 texts.append(text)
     for text in texts:

@@ -37,9 +37,10 @@ def _random(*shape: int, seed: int = 1) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE)
 
 
-def _every_output(steps: int) -> Loss:
-    """A loss of spikes, membrane and rate."""
-    of_spikes, of_membrane = _random(steps, *SHAPE, seed=2), _random(*SHAPE, seed=3)
+def _every_output(steps: int, kind: torch.dtype = torch.float32) -> Loss:
+    """A loss of spikes, membrane and rate; gradients of spikes are numbers of ``kind``."""
+    of_spikes = _random(steps, *SHAPE, seed=2).to(kind).float()
+    of_membrane = _random(*SHAPE, seed=3)
 
     def loss(fired: LifOutput) -> Tensor:
         used = (fired.spikes.values * of_spikes).sum() + (fired.membrane * of_membrane).sum()
@@ -144,11 +145,12 @@ def test_any_layout(kind: str) -> None:
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
 def test_currents_of_16_bits_under_autocast(kind: torch.dtype) -> None:
     neurons = _random(4, *SHAPE).to(kind), _random(*SHAPE)
-    expected = _gradients(lif, _every_output(4), *neurons)
+    loss = _every_output(4, kind)
+    expected = _gradients(lif, loss, *neurons)
     with torch.autocast(DEVICE, kind):
-        found = _gradients(lif_triton, _every_output(4), *neurons)
-    _assert_same(found, expected)
-    assert found[0].dtype == torch.float32
+        found = _gradients(lif_triton, loss, *neurons)
+    assert found[0].dtype == (kind if kind == torch.bfloat16 else torch.float32)
+    _assert_same((found[0].float(), *found[1:]), expected)
     assert found[3].dtype == kind
 
 
@@ -187,6 +189,19 @@ def _assert_network_is_the_same(config: NetConfig, device: str) -> None:
 @pytest.mark.parametrize("config", [CONFIG, PLAIN])
 def test_whole_network(config: NetConfig) -> None:
     _assert_network_is_the_same(config, "cpu" if DEVICE == "cpu" else "cuda")
+
+
+@pytest.mark.parametrize("config", [CONFIG, PLAIN])
+def test_spikes_of_16_bits_change_no_bit_of_a_quantised_network(config: NetConfig) -> None:
+    net = new_network(config, 5, random_positions(16, 1)[0])
+    planes = unpack_planes(random_positions(3, 1)[0]).to(DEVICE)
+    ours = from_integers(net).to(DEVICE).train()
+    ours.lif = lif_triton
+    expected = ours(planes)
+    with torch.autocast(DEVICE, torch.bfloat16):
+        found = ours(planes)
+    assert torch.equal(found.policy, expected.policy)
+    assert torch.equal(found.wdl, expected.wdl)
 
 
 @pytest.mark.gpu

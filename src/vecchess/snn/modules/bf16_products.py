@@ -99,4 +99,5 @@ def _reversed(weight: Tensor, taps: int) -> Tensor:
     """[I, taps * O] of ``weight`` [O, taps * I]: the layer from sums to inputs, whose taps point
     the other way."""
     assert taps in (1, NUM_TAPS)
-    return weight.unflatten(1, (taps, -1)).flip(1).permute(2, 1, 0).flatten(1)
+    by_tap: Tensor = weight.unflatten(1, (taps, -1))
+    return by_tap.flip(1).permute(2, 1, 0).flatten(1)

@@ -9,7 +9,7 @@ Same operations in the same order as ``fire``, none of them contracted to a fuse
 the same bits, but for the last place of ``sigmoid``'s exponential, and a floor to which subnormal
 numbers are 0. Triton is imported here, and this file only where there is a GPU or its interpreter.
 
-Decision 94.
+Decisions 94 and 278.
 """
 
 # mypy: disable-error-code="no-untyped-def,misc"
@@ -26,6 +26,7 @@ from triton.language.extra import libdevice
 
 from vecchess.snn.kernels import surrogate as known
 from vecchess.snn.kernels.surrogate import Surrogate
+from vecchess.snn.modules.bf16_products import asks_for_bf16
 from vecchess.snn.modules.neuron import LifOutput, Spikes
 
 ATAN = tl.constexpr(known.ATAN)
@@ -94,7 +95,8 @@ def lif_forward(
     """LIF over T steps of N neurons; grid: N / BLOCK.
 
     currents: float32[T, N], ``step`` numbers apart (0: the same at every step); before, after:
-    float32[N] membranes; spikes: float32[T, N], 0 or 1; counts: int32[programs], their number.
+    float32[N] membranes; spikes: float32 or bfloat16 [T, N], 0 or 1; counts: int32[programs],
+    their number.
     """
     neurons = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = neurons < num
@@ -104,7 +106,7 @@ def lif_forward(
     for _ in tl.static_range(STEPS):
         charged, excess = charge(membrane, tl.load(source, mask=mask, other=0.0), GRID_BITS)
         fired = excess > 0.0
-        tl.store(target, fired.to(tl.float32), mask=mask)
+        tl.store(target, fired.to(tl.float32).to(spikes.dtype.element_ty), mask=mask)
         count += fired.to(tl.int32)
         membrane = discharge(charged, excess)
         source += step
@@ -122,8 +124,8 @@ def lif_backward(
 ):  # fmt: skip
     """Gradients back through time; the reset is detached, the floor passes them on.
 
-    In: of_spikes float32[T, N], ``step_of_spikes`` numbers apart; share: float32[1], what every
-    spike gets besides; of_after: float32[N]. Out: of_currents float32[T, N]; of_before
+    In: of_spikes [T, N] of the spikes' type, ``step_of_spikes`` numbers apart; share: float32[1],
+    what every spike gets besides; of_after: float32[N]. Out: of_currents float32[T, N]; of_before
     float32[N]. A pointer may be None.
     """
     neurons = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -146,7 +148,7 @@ def lif_backward(
     for back in tl.static_range(STEPS):
         gradient = tl.zeros((BLOCK,), tl.float32)
         if of_spikes is not None:
-            gradient += tl.load(of_spikes, mask=mask, other=0.0)
+            gradient += tl.load(of_spikes, mask=mask, other=0.0).to(tl.float32)
             of_spikes -= step_of_spikes
         if share is not None:
             gradient += tl.load(share)
@@ -163,12 +165,17 @@ class _LifTriton(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate
+        ctx: Any,
+        currents: Tensor,
+        membrane: Tensor,
+        grid_bits: int,
+        surrogate: Surrogate,
+        kind: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
         currents, membrane = _by_step(currents), membrane.contiguous()
         num_steps, num = len(currents), membrane.numel()
         block = _block(num_steps)
-        spikes = torch.empty(currents.shape, device=currents.device)
+        spikes = torch.empty(currents.shape, dtype=kind, device=currents.device)
         after = torch.empty_like(membrane)
         counts = torch.empty(triton.cdiv(num, block), dtype=torch.int32, device=currents.device)
         with torch.cuda.device_of(currents):
@@ -185,10 +192,10 @@ class _LifTriton(Function):
     @staticmethod
     def backward(
         ctx: Any, *gradients: Tensor | None
-    ) -> tuple[Tensor | None, Tensor | None, None, None]:
+    ) -> tuple[Tensor | None, Tensor | None, None, None, None]:
         of_spikes, of_after, of_rate = gradients
         if of_spikes is None and of_after is None and of_rate is None:
-            return None, None, None, None
+            return None, None, None, None, None
         currents, membrane = ctx.saved_tensors
         num_steps, num = len(currents), membrane.numel()
         of_currents = torch.empty(currents.shape, device=currents.device)
@@ -205,7 +212,7 @@ class _LifTriton(Function):
                 STEPS=num_steps, GRID_BITS=ctx.grid_bits, KIND=ctx.surrogate.number,
                 SLOPE=ctx.surrogate.slope, BLOCK=block, enable_fp_fusion=False,
             )  # fmt: skip
-        return of_currents, of_before, None, None
+        return of_currents, of_before, None, None, None
 
 
 def lif_triton(
@@ -218,10 +225,12 @@ def lif_triton(
     """``fire`` on a GPU by kernels of ours: the same bits. packed: spikes are numbers all the same.
 
     currents: [T, ...] of any floating type and layout, first axis broadcast or not; membrane:
-    float32[...]. Needs a CUDA device, or Triton's interpreter.
+    float32[...]. Where autocast asks for bfloat16 the next layer would round spikes, and their
+    gradient, to it: they are of that type here. Needs a CUDA device, or Triton's interpreter.
     """
+    kind = torch.bfloat16 if asks_for_bf16(currents.device.type) else torch.float32
     fired = _LifTriton.apply(  # type: ignore[no-untyped-call]
-        currents.float(), membrane, grid_bits, surrogate
+        currents.float(), membrane, grid_bits, surrogate, kind
     )
     return LifOutput(Spikes(fired[0]), *fired[1:])
 

@@ -31,9 +31,9 @@ ATAN = SURROGATES[DEFAULT_SURROGATE]
 class Spikes(NamedTuple):
     """Spikes of a layer, as numbers or packed into words.
 
-    values: float32[T, B, ...] as the currents, 0 or 1. Packed, it has no memory and only gradients
-    pass through it; the spikes are in masks: int32[T, B, 64 * C / 32], 32 channels of a square a
-    word.
+    values: float32[T, B, ...] as the currents, 0 or 1; bfloat16 where a GPU's autocast asks for it.
+    Packed, it has no memory and only gradients pass through it; the spikes are in masks:
+    int32[T, B, 64 * C / 32], 32 channels of a square a word.
     """
 
     values: Tensor
