@@ -64,6 +64,29 @@ def test_split_batch_is_the_whole_batch(compiled: bool, boards: int) -> None:
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("boards", [20, 64])
+def test_one_product_and_sum_are_the_norm(boards: int) -> None:
+    """What a GPU computes, against float64; for the backward it keeps the currents alone."""
+    currents, found, num_kept = _currents(boards), [], []
+    for kind, at_once in ((torch.float64, False), (torch.float32, False), (torch.float32, True)):
+        norm, inputs = _norm().to(kind), currents.to(kind, copy=True).requires_grad_()
+        kept: set[int] = set()
+
+        def keep(tensor: torch.Tensor, kept: set[int] = kept) -> torch.Tensor:
+            if tensor.numel() == currents.numel():
+                kept.add(tensor.data_ptr())
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            normed = norm._normalise_equal(inputs, at_once)
+        num_kept.append(len(kept))
+        (normed.square() * normed).sum().backward()
+        found.append([normed, inputs.grad, norm.weight.grad, norm.bias.grad])
+    for exact, ours in zip(found[0], found[2], strict=True):
+        assert (ours - exact).norm() <= 1e-5 * exact.norm()
+    assert num_kept[2] == 1 < num_kept[1]
+
+
 def test_groups_have_statistics_of_their_own() -> None:
     currents = _currents(64)
     currents[:, 32:] += 100
