@@ -5,5 +5,5 @@ module_spelling   ``module:package.module:make?channels=64``, and names that pac
 module_net        such a network as a value: where it comes from, and its weights
 state_nest        nests of tensors, slot first
 hidden_state      what adapters have in common: a state that a library hides, made explicit
-snntorch_network, spikingjelly_network  networks of these libraries
+snntorch_network, spikingjelly_network, norse_network  networks of these libraries
 """

@@ -45,6 +45,8 @@ class HiddenStateNetwork(nn.Module, ABC):
     """A network of a library that meets ``networks.step_module.StepModule``; it is not changed."""
 
     exit_rule: Mapping[str, Any] | None
+    _rows: Nest
+    """The state of one slot before its first step, once it is known."""
 
     def __init__(
         self,
@@ -55,17 +57,19 @@ class HiddenStateNetwork(nn.Module, ABC):
         readout: str = "mean",
         exit_rule: Mapping[str, Any] | None = None,
         loop: str = "num_steps",
+        sequence: bool = False,
         read: ReadOutput = policy_and_wdl,
     ) -> None:
         """``net``: planes float32[S, P, 8, 8] -> what ``read`` makes policy and wdl of.
 
         loop: the attribute of ``net`` that holds the number of steps of its own loop, where it has
-        one. The rest as in ``StepModule``. Raises NetworkError where there is no state to show.
+        one. sequence: ``net`` takes float32[T, S, P, 8, 8]; it is given one step. The rest as in
+        ``StepModule``. Raises NetworkError where there is no state to show.
         """
         super().__init__()
         self.net, self.time_steps, self.num_planes = net, time_steps, num_planes
         self.readout, self.exit_rule, self._read = readout, exit_rule, read
-        self._rows: Nest = None
+        self.sequence, self._rows = sequence, None
         if hasattr(net, loop):
             setattr(net, loop, 1)
 
@@ -81,10 +85,14 @@ class HiddenStateNetwork(nn.Module, ABC):
     def forward(self, planes: Tensor, state: Nest) -> tuple[Tensor, Tensor, Nest]:
         """See ``StepModule.forward``."""
         self._put(state)
-        policy, wdl = self._read(self.net(planes))
+        policy, wdl = self._read(self._run(planes))
         after = self._take()
         self._clear()
         return policy, wdl, after
+
+    def _run(self, planes: Tensor) -> Any:
+        """What the network gives in one time step."""
+        return self.net(planes[None] if self.sequence else planes)
 
     @torch.no_grad()
     def _first_state(self, device: torch.device) -> Nest:
@@ -94,10 +102,10 @@ class HiddenStateNetwork(nn.Module, ABC):
         self.net.eval()
         planes = torch.ones(1, self.num_planes, 8, 8, device=device)
         self._clear()
-        self.net(planes)
+        self._run(planes)
         expected, first = self._take(), self._resting()
         self._put(first)
-        self.net(planes)
+        self._run(planes)
         found = self._take()
         self._clear()
         self.net.train(was_training)
