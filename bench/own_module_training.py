@@ -124,6 +124,7 @@ def main() -> None:
     parser.add_argument("--net", default=NET)
     parser.add_argument("--updates", type=int, default=100)
     parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--micro-batch", type=int, default=0, help="of ours; 0: its usual parts")
     parser.add_argument("--held-out", type=int, default=1024, help="positions at most")
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--threads", type=int, default=1)
@@ -148,6 +149,7 @@ def main() -> None:
                 speeds[name].append(options.batch_size / (clock() - start))
     loop = Ours(replace(net, tensors=plain.weights()), config)
     facts = {"schema": 1, "net": options.net, "batch_size": options.batch_size}
+    facts |= {"micro_batch": options.micro_batch}
     facts |= {"threads": options.threads, "lr": options.lr, "updates": options.updates}
     facts |= {
         "positions": len(positions.learnt),
@@ -168,7 +170,8 @@ def _config(options: argparse.Namespace) -> TrainConfig:
     optimiser = {"lr": options.lr, "lr_schedule": "constant", "warmup": 0.0, "ema": 0.0}
     known = {"objective": "supervised", "data": [str(options.games)], "optimiser": optimiser}
     loss = {"root_value_share": 0.0}
-    return build(TrainConfig, known | {"batch_size": options.batch_size, "loss": loss})
+    sizes = {"batch_size": options.batch_size, "micro_batch": options.micro_batch}
+    return build(TrainConfig, known | sizes | {"loss": loss})
 
 
 if __name__ == "__main__":
