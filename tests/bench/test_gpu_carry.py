@@ -13,8 +13,8 @@ from packaging.utils import canonicalize_name
 pytest.importorskip("triton")
 
 ROOT = Path(__file__).parents[2]
-OPTIONAL = {"vecchess", "coverage", "pyyaml"}
-"""These sources, and what numba imports where it is installed."""
+OPTIONAL = {"vecchess", "coverage", "pyyaml", "tqdm"}
+"""These sources, and what numba and torch import where it is installed."""
 SHOW = """
 import json, sys
 from importlib import import_module
