@@ -146,6 +146,17 @@ def endless() -> nn.Module:
     return module
 
 
+def remembering() -> nn.Module:
+    """Its state is what a convolution gave in the last step."""
+
+    class Remembering(Leaking):
+        def forward(self, planes: Tensor, state: Any) -> tuple[Tensor, Tensor, Any]:
+            policy, wdl, _ = super().forward(planes, state)
+            return policy, wdl, {"membrane": self.current(planes)}
+
+    return Remembering()
+
+
 def stateless() -> nn.Module:
     """Lacks what the contract asks for."""
     return nn.Linear(2, 2)

@@ -26,6 +26,13 @@ def test_equal_spellings_are_written_alike() -> None:
     assert str(one.with_weights(None)) == "module:a:make?x=1&y=2"
 
 
+def test_how_steps_are_computed_is_part_of_a_spelling() -> None:
+    plain = ModuleSpelling.parse("module:a:make?compile=no&precision=fp32")
+    assert (str(plain), plain.is_compiled, plain.precision) == ("module:a:make", False, "fp32")
+    text = "module:a:make?x=1&precision=bf16&compile=yes"
+    assert str(ModuleSpelling.parse(text.replace("x=1&", "") + "&x=1")) == text
+
+
 def test_files_and_players_are_no_modules() -> None:
     assert is_module("module:a:make")
     assert not any(map(is_module, ("module.safetensors", "net:module:a:make", "tiny")))
@@ -34,7 +41,8 @@ def test_files_and_players_are_no_modules() -> None:
 @pytest.mark.parametrize(
     "text",
     ["module:", "module:a:b:c", "module:a b:make", "module:a:make?x", "module:a:make?x=1&x=2",
-     "module:a:make?1x=2", "module:a:make?chunk=0", "module:a:make?chunk=much"],
+     "module:a:make?1x=2", "module:a:make?chunk=0", "module:a:make?chunk=much",
+     "module:a:make?precision=int8", "module:a:make?compile=maybe"],
 )  # fmt: skip
 def test_a_wrong_spelling_is_one_line(text: str) -> None:
     with pytest.raises(ConfigError) as error:

@@ -58,6 +58,25 @@ def test_a_position_is_analysed() -> None:
     assert json.loads(done.stdout)["net"] == NET
 
 
+def test_it_is_described_checked_and_timed() -> None:
+    done = inside("net", "info", NET, "--json")
+    facts = json.loads(done.stdout)
+    assert (facts["config"]["module"], facts["exit_rule"]["min_steps"]) == (NET, 2)
+    done = inside("net", "check", NET)
+    assert done.returncode == 0
+    assert "the same bits in any of 32 slots" in done.stdout
+    done = inside("net", "check", "module:tests.networks.modules:mixing")
+    assert done.returncode == 2
+    assert "an answer depends on its slot" in done.stderr
+    few = ["--slots", 8, "--positions", 64, "--seconds", 0.2, "--threads", 1, "--gpus", "cpu"]
+    done = inside("bench", "inference", "--net", NET, *few, "--json")
+    facts = json.loads(done.stdout.splitlines()[-1])
+    rows = {row["name"]: row for row in facts["backends"]}
+    assert set(rows) == {"fixed_T", "continuous", "loop_at_slots", "loop_at_1"}
+    assert rows["fixed_T"]["best_move"] == rows["loop_at_1"]["best_move"] == 1.0
+    assert rows["continuous"]["mean_time_steps"] < rows["fixed_T"]["mean_time_steps"] == 4
+
+
 def test_a_gui_can_ask_it() -> None:
     with Talk(net=NET, gpus="cpu") as talk:
         assert chess.Move.from_uci(talk.best("go nodes 8")) in chess.Board().legal_moves

@@ -10,9 +10,9 @@ from vecchess_cli.output import Json, notes, print_json, print_lines, print_rows
 from vecchess_cli.shared_options import Quiet
 
 app = command_group("Make, describe, check and measure network files.")
-File = Annotated[
-    Path, typer.Argument(help="A network file (.safetensors), a hub folder, or default.")
-]
+FILE = "A network file (.safetensors), a hub folder, or default"
+File = Annotated[Path, typer.Argument(help=f"{FILE}.")]
+Network = Annotated[str, typer.Argument(help=f'{FILE}; or "module:..." of your own.')]
 
 
 @app.command(cls=PanelCommand)
@@ -59,35 +59,47 @@ def new(
 
 
 @app.command(cls=PanelCommand)
-def info(file: File, json: Json = False) -> None:
+def info(net: Network, json: Json = False) -> None:
     """Print sizes, time steps, grid and hash of a network, and the costs of early exits.
 
     Example:  vecchess net info default --json
     """
+    from vecchess.networks.module_spelling import is_module
     from vecchess.snn.integer.bounds import net_facts
     from vecchess.snn.integer.net_file import load_net
 
-    network = load_net(file)
+    if is_module(net):
+        from vecchess.networks.module_net import create_module_net
+
+        _show(net, create_module_net(net, seed=0).facts(), json)
+        return
+    network = load_net(net)
     facts = net_facts(network) | {"calibration": network.calibration}
     if json:
         print_json(facts)
         return
     calibration = facts.pop("calibration")
-    _show(str(file), facts, json)
+    _show(net, facts, json)
     if calibration is not None:
         _show_calibration(network.exit_rule, calibration)
 
 
 @app.command(cls=PanelCommand)
-def check(file: File, json: Json = False) -> None:
+def check(net: Network, json: Json = False) -> None:
     """Prove that every value the network can produce is exact, or name one that is not.
+
+    Of a module of your own it computes positions in several slots and compares their bits.
 
     Example:  vecchess net check small.safetensors
     """
+    from vecchess.networks.module_spelling import is_module
     from vecchess.snn.integer.bounds import check_bounds
     from vecchess.snn.integer.net_file import load_net
 
-    report = check_bounds(load_net(file))
+    if is_module(net):
+        _check_module(net, json)
+        return
+    report = check_bounds(load_net(net))
     if json:
         print_json(report.to_dict())
     else:
@@ -97,7 +109,7 @@ def check(file: File, json: Json = False) -> None:
         ]
         columns = ["layer", "quantity", "at most", "of the exact range"]
         print_rows(results(), "", columns, rows, words=["quantity"])
-        results().print(f"{file}: every sum is exact in float32 and int32, whatever the input")
+        results().print(f"{net}: every sum is exact in float32 and int32, whatever the input")
 
 
 @app.command(cls=PanelCommand)
@@ -149,6 +161,25 @@ def from_nir(
     network = read_nir(file)
     save_net(network, out)
     _show(f"wrote {out}", net_facts(network), json)
+
+
+def _check_module(text: str, json: bool) -> None:
+    """Open a module's backend, which compares bits and raises NetworkError where they differ."""
+    from vecchess.inference.exit_rule import ExitRule
+    from vecchess.inference.module_backend import ModuleBackend
+    from vecchess.networks.module_net import create_module_net
+
+    net = create_module_net(text, seed=0)
+    backend = ModuleBackend(net, 1, ExitRule.never())
+    if json:
+        print_json(
+            net.facts() | {"device": "cpu", "chunk": backend.chunk, "same_in_any_slot": True}
+        )
+    else:
+        results().print(
+            f"{text}: the same bits in any of {backend.chunk} slots on this processor, of two time "
+            "steps of random positions"
+        )
 
 
 def _show_card(facts: dict[str, Any]) -> None:

@@ -27,6 +27,7 @@ from vecchess.config.bench_settings import InferenceBench
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.inference.requests import Requests
 from vecchess.machine_limits import num_cores
+from vecchess.networks.module_spelling import is_module
 from vecchess.runtime.devices import GPU_SLOTS, parse_gpus
 from vecchess.selfplay.worker.networks import load_or_create, require_integers
 from vecchess.selfplay.worker.random_requests import random_requests
@@ -60,8 +61,10 @@ class Contest:
 def run(config: InferenceBench) -> dict[str, Any]:
     """Compare, in this process and in turns; returns what ``vecchess bench inference`` prints.
 
-    Raises as ``open_contest``.
+    A module that a user brings is compared with its own loop. Raises as ``open_contest``.
     """
+    if is_module(config.net):
+        return _run_module(config)
     with open_contest(config) as contest:
         return describe(contest, time_in_turns(contest.own, config.seconds))
 
@@ -73,16 +76,11 @@ def open_contest(config: InferenceBench) -> Iterator[Contest]:
     Raises ``ConfigError`` for settings and ``NetworkError`` for a network that cannot be measured,
     ``VecchessError`` if one of our engines answers differently from reference.
     """
-    keep_to_cores(config.cores)
-    threads = config.threads or num_cores()
-    setup = _setup(config, threads)
-    num = config.positions or ROWS_PER_SLOT * setup.slots
-    if num < setup.slots:
-        raise ConfigError(f"--positions {num}: {setup.slots} slots need as many at least")
+    setup, num = _prepared(config)
     net = require_integers(load_or_create(config.net, config.seed), "bench inference")
     require_playable(net, config.net)
     questions = random_requests(num, config.seed, net.config.num_planes)
-    with _torch_set_up(threads):
+    with _torch_set_up(setup.threads):
         own, twin, no_twin = open_own(setup, net, questions), None, _no_twin(net, config.twin)
         if not no_twin:
             twin = create_twin(net.config, TWIN_SEED)
@@ -124,6 +122,17 @@ def describe(contest: Contest, laps: Laps) -> dict[str, Any]:
     }
 
 
+def _run_module(config: InferenceBench) -> dict[str, Any]:
+    from vecchess.bench.module_inference import run as run_module
+    from vecchess.networks.module_net import create_module_net
+
+    setup, num = _prepared(config)
+    net = create_module_net(config.net, config.seed)
+    questions = random_requests(num, config.seed, net.config.num_planes)
+    with _torch_set_up(setup.threads):
+        return run_module(net, setup, questions, config.seconds)
+
+
 def row(name: str, laps: Laps) -> dict[str, Any]:
     """The row of an entrant that was timed."""
     return {
@@ -147,6 +156,16 @@ def _no_twin(net: IntegerNet, with_twin: bool) -> str:
     if net.config.kind != "residual" or net.config.neuron != "lif":
         return "only spiking residual networks have a ReLU twin"
     return ""
+
+
+def _prepared(config: InferenceBench) -> tuple[EntrantSetup, int]:
+    """This process kept to its cores, what engines are given, and the number of positions."""
+    keep_to_cores(config.cores)
+    setup = _setup(config, config.threads or num_cores())
+    num = config.positions or ROWS_PER_SLOT * setup.slots
+    if num < setup.slots:
+        raise ConfigError(f"--positions {num}: {setup.slots} slots need as many at least")
+    return setup, num
 
 
 def _setup(config: InferenceBench, threads: int) -> EntrantSetup:

@@ -20,6 +20,7 @@ from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cpu.layerwise import LayerwiseCpu
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.integer_net import IntegerNet
 
@@ -39,7 +40,7 @@ class EntrantSetup:
     threads: int
     backend: str
 
-    def open(self, net: IntegerNet, rule: ExitRule | None) -> Backend:
+    def open(self, net: PlayableNet, rule: ExitRule | None) -> Backend:
         """A backend; as ``open_backend``."""
         return open_backend(self.backend, net, self.slots, rule, self.device, self.threads)
 

@@ -33,7 +33,8 @@ class InferenceBench(BenchConfig):
     """Settings of ``vecchess bench inference``."""
 
     net: str = "small"
-    """Network file, default, tiny, small, base, large or sizes (.toml)."""
+    """Network file, default, tiny, small, base, large, sizes (.toml), or "module:..." of your own,
+    which is compared with its own loop over time steps."""
     gpus: str = "auto"
     """The device: auto, cpu, or a GPU's number."""
     backend: BackendName = "auto"

@@ -24,7 +24,8 @@ from vecchess.inference.requests import Requests
 from vecchess.inference.stepwise_backend import StepwiseBackend
 from vecchess.networks.module_net import LOGIT_BITS, ModuleNet
 from vecchess.networks.state_nest import Nest, reset_slots
-from vecchess.networks.step_module import StepModule, check_step_module
+from vecchess.networks.step_function import step_function
+from vecchess.networks.step_module import StepFunction, StepModule, check_step_module
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 
 CPU_CHUNK, GPU_CHUNK = 32, 256
@@ -44,21 +45,28 @@ class ModuleBackend(StepwiseBackend):
         device: str = "cpu",
         threads: int = 1,
     ) -> None:
-        """``threads``: of the processor; on a GPU there is one. Raises ConfigError, NetworkError
-        and DeviceError."""
+        """``threads``: of the processor; on a GPU, and where steps are compiled, there is one.
+        Raises ConfigError, NetworkError and DeviceError."""
         super().__init__(net, num_slots, rule)
         self._device = torch.device(device)
         self._name, self._readout = net.config.module, net.config.readout
         self._unit = float(1 << net.unit_bits)
         self._chunk = net.spelling.chunk or (CPU_CHUNK if device == "cpu" else GPU_CHUNK)
         num_chunks = -(-num_slots // self._chunk)
-        threads = min(threads, num_chunks) if device == "cpu" else 1
+        is_threaded = device == "cpu" and not net.spelling.is_compiled
+        threads = min(threads, num_chunks) if is_threaded else 1
         self._pool = ThreadPoolExecutor(threads, "module", torch.set_num_threads, (1,))
-        self._modules = self._pool.submit(self._opened, net, threads).result()
+        self._modules, steps = self._pool.submit(self._opened, net, threads).result()
         planes = torch.zeros(self._chunk, net.config.num_planes, 8, 8, device=self._device)
         self._chunks = [
-            ModuleChunk(self._modules[i % threads], planes.clone()) for i in range(num_chunks)
+            ModuleChunk(self._modules[i % threads], steps[i % threads], planes.clone())
+            for i in range(num_chunks)
         ]
+
+    @property
+    def chunk(self) -> int:
+        """Positions computed at a time."""
+        return self._chunk
 
     @device_work("admitting positions")
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
@@ -118,15 +126,16 @@ class ModuleBackend(StepwiseBackend):
             return nullcontext()
         return torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)
 
-    def _opened(self, net: ModuleNet, count: int) -> list[StepModule]:
-        """The module on its device, once for each thread, checked."""
+    def _opened(self, net: ModuleNet, count: int) -> tuple[list[StepModule], list[StepFunction]]:
+        """The module on its device and its time step, once for each thread, checked."""
         module = net.module()
         assert isinstance(module, nn.Module)
         module.requires_grad_(requires_grad=False).to(self._device)
         copies: list[StepModule] = [module, *(deepcopy(module) for _ in range(count - 1))]
+        steps = [step_function(copy, net.spelling, self._device) for copy in copies]
         with self._exact():
-            check_step_module(module, net.config, self._chunk)
-        return copies
+            check_step_module(module, net.config, self._chunk, steps)
+        return copies, steps
 
     replace_network = device_work("replacing the network")(StepwiseBackend.replace_network)
 
@@ -145,9 +154,10 @@ class ModuleBackend(StepwiseBackend):
 class ModuleChunk:
     """Slots that are always computed together, and the state of each."""
 
-    def __init__(self, module: StepModule, planes: Tensor) -> None:
-        """``planes``: float32[chunk, P, 8, 8], zeros, on the module's device."""
-        self._module, self._planes = module, planes
+    def __init__(self, module: StepModule, step: StepFunction, planes: Tensor) -> None:
+        """``step`` computes a time step of ``module``; planes: float32[chunk, P, 8, 8], zeros, on
+        the module's device."""
+        self._module, self._step, self._planes = module, step, planes
         self._initial: Nest = None
         self._state: Nest = None
         self._is_new = torch.ones(len(planes), dtype=torch.bool, device=planes.device)
@@ -173,7 +183,7 @@ class ModuleChunk:
         if bool(begins.any()):
             self._state = reset_slots(self._state, self._initial, begins)
         self._is_new.zero_()
-        policy, wdl, self._state = self._module.forward(self._planes, self._state)
+        policy, wdl, self._state = self._step(self._planes, self._state)
         return policy, wdl
 
 

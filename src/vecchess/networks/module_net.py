@@ -94,6 +94,19 @@ class ModuleNet:
         """Numbers in the state dict."""
         return sum(tensor.numel() for tensor in self.tensors.values())
 
+    def facts(self) -> dict[str, Any]:
+        """What it is, for JSON."""
+        return {
+            "schema": SCHEMA,
+            "config": self.config.facts(),
+            "policy_scale": self.policy_scale,
+            "value_scale": self.value_scale,
+            "exit_rule": self.exit_rule,
+            "sha256": self.sha256,
+            "weights": self.num_weights,
+            "libraries": _libraries(),
+        }
+
     def module(self) -> StepModule:
         """The module with its weights, in evaluation mode, on the CPU."""
         module = call_factory(self.spelling, seed=0)

@@ -9,24 +9,30 @@ Packages register names by the entry point group ``vecchess.networks``:
     [project.entry-points."vecchess.networks"]
     NAME = "package.module:make"
 
-Values are texts, in the escapes of an URL where they hold "&" or "%". Two settings are vecchess's:
-``weights`` names a safetensors file with the module's state dict, ``chunk`` the number of
-positions computed at a time. All others are keyword arguments of the factory.
+Values are texts, in the escapes of an URL where they hold "&" or "%". Some settings are vecchess's,
+all others are keyword arguments of the factory:
+
+    weights=FILE      a safetensors file with the module's state dict
+    chunk=N           positions computed at a time
+    precision=bf16    time steps under bfloat16 autocast where the module plays
+    compile=yes       time steps by torch.compile where the module plays
 """
 
 import re
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self, get_args
 from urllib.parse import quote, unquote
 
 from vecchess.errors import ConfigError
 
 MODULE = "module:"
 GROUP = "vecchess.networks"
-WEIGHTS, CHUNK = "weights", "chunk"
+WEIGHTS, CHUNK, PRECISION, COMPILE = "weights", "chunk", "precision", "compile"
 MOST_CHUNK = 4096
+Precision = Literal["fp32", "bf16"]
+ANSWERS = {"yes": True, "no": False}
 _FACTORY = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
 
 
@@ -47,6 +53,10 @@ class ModuleSpelling:
     """Weights that the module gets; None: those that the factory makes."""
     chunk: int | None = None
     """Positions computed at a time; None: as many as suit the device."""
+    precision: Precision = "fp32"
+    """Of the time steps where the module plays; "bf16": under autocast."""
+    is_compiled: bool = False
+    """Whether time steps are compiled where the module plays."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -61,11 +71,14 @@ class ModuleSpelling:
         if not name or (":" in name and _FACTORY.fullmatch(name) is None):
             raise ConfigError(f"{text}: write module:package.module:make, or module:NAME")
         weights, chunk = settings.pop(WEIGHTS, None), settings.pop(CHUNK, None)
+        precision, is_compiled = settings.pop(PRECISION, "fp32"), settings.pop(COMPILE, "no")
         return cls(
             name,
             tuple(sorted(settings.items())),
             None if weights is None else Path(weights),
             None if chunk is None else _chunk_of(chunk, text),
+            _precision_of(precision, text),
+            _is_yes(is_compiled, text),
         )
 
     def __str__(self) -> str:
@@ -73,6 +86,10 @@ class ModuleSpelling:
         pairs = list(self.settings)
         if self.chunk is not None:
             pairs.append((CHUNK, str(self.chunk)))
+        if self.precision != "fp32":
+            pairs.append((PRECISION, self.precision))
+        if self.is_compiled:
+            pairs.append((COMPILE, "yes"))
         if self.weights is not None:
             pairs.append((WEIGHTS, str(self.weights)))
         query = "&".join(f"{key}={quote(value, safe='/:,.')}" for key, value in pairs)
@@ -107,3 +124,17 @@ def _chunk_of(text: str, spelling: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST_CHUNK:
         raise ConfigError(f"{spelling}: {CHUNK} should be a number from 1 to {MOST_CHUNK}")
     return int(text)
+
+
+def _precision_of(text: str, spelling: str) -> Precision:
+    for precision in get_args(Precision):
+        if text == precision:
+            found: Precision = precision
+            return found
+    raise ConfigError(f"{spelling}: {PRECISION} should be {' or '.join(get_args(Precision))}")
+
+
+def _is_yes(text: str, spelling: str) -> bool:
+    if text not in ANSWERS:
+        raise ConfigError(f"{spelling}: {COMPILE} should be yes or no")
+    return ANSWERS[text]

@@ -99,15 +99,16 @@ def _is_plain_leaky(neuron: Any) -> bool:
 def _leaky_step(neuron: Any, current: Tensor, mem: Tensor | None = None) -> Any:
     """Stands in for ``Leaky.forward``: the same sums and gradients, fewer tensors in between.
 
-    current, mem: float32[S, ...]. Returns spikes and membrane, or the spikes alone, as it does;
-    the attribute ``reset`` is not set.
+    current: float32[S, ...], or bfloat16; mem: float32[S, ...]. Returns spikes and membrane, or the
+    spikes alone, as it does; the attribute ``reset`` is not set.
     """
     before = neuron.mem if mem is None else mem
     threshold, factor = neuron.threshold, neuron.graded_spikes_factor
     if (
         current.device.type != "cpu"
         or before.shape != current.shape
-        or not before.dtype == current.dtype == torch.float32
+        or before.dtype != torch.float32
+        or current.dtype not in (torch.float32, torch.bfloat16)
         or (neuron.init_hidden and mem is not None)
         or threshold.requires_grad
         or factor.requires_grad
@@ -120,7 +121,7 @@ def _leaky_step(neuron: Any, current: Tensor, mem: Tensor | None = None) -> Any:
         spikes = neuron.spike_grad(after - threshold)
     else:
         spikes = torch.gt(after, threshold, out=reset)
-    if not bool((factor == 1).all()):
-        spikes = spikes * factor
+    if torch.compiler.is_compiling() or not bool((factor == 1).all()):
+        spikes = spikes * factor  # a compiler fuses it, and cannot ask for a tensor's value
     neuron.mem = after
     return (spikes, after) if neuron.output or not neuron.init_hidden else spikes

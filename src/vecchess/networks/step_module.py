@@ -10,7 +10,7 @@ A row of the answer must follow from the same row of the input and of the state 
 no random generator, nothing that the module remembers. ``check_step_module`` looks for that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
@@ -24,6 +24,8 @@ from vecchess.safe_parse import clip_line
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
 
 MOST_TIME_STEPS = 64
+StepFunction = Callable[[Tensor, Nest], tuple[Tensor, Tensor, Nest]]
+"""``StepModule.forward`` of one module, or what computes the same otherwise."""
 
 
 @runtime_checkable
@@ -120,40 +122,54 @@ def sizes_of_module(module: object, spelling: str) -> ModuleSizes:
 
 
 @torch.inference_mode()
-def check_step_module(module: StepModule, sizes: ModuleSizes, chunk: int) -> None:
+def check_step_module(
+    module: StepModule, sizes: ModuleSizes, chunk: int, steps: Sequence[StepFunction] = ()
+) -> None:
     """Raise NetworkError unless the module, in evaluation mode, meets the contract.
 
-    It takes a batch of ``chunk`` rows through two steps on random planes, again, and once more with
-    the rows in another order: the same bits have to come back.
+    ``steps``: functions that compute its time step, which have to agree; ``module.forward`` alone
+    without them. Each takes a batch of ``chunk`` rows through two steps on random planes, the first
+    again, and once more with the rows in another order: the same bits have to come back.
     """
     generator = torch.Generator().manual_seed(1)
     planes = torch.randint(0, 2, (chunk, sizes.num_planes, 8, 8), generator=generator).float()
     order = torch.randperm(chunk, generator=generator)
     device = next((tensor.device for tensor in _tensors(module)), torch.device("cpu"))
     planes, order = planes.to(device), order.to(device)
-    first, again = (_two_steps(module, planes, sizes.module) for _ in range(2))
+    step, *others = steps or [module.forward]
+
+    def two_steps(taken: StepFunction, rows: Tensor) -> list[Tensor]:
+        return _two_steps(module, taken, rows, sizes.module)
+
+    first, again = (two_steps(step, planes) for _ in range(2))
     if not _same_bits(first, again):
         raise NetworkError(
             f"{sizes.module}: the same positions get different answers: forward draws random "
             "numbers, or the module remembers something outside its state"
         )
-    elsewhere = _two_steps(module, planes[order], sizes.module)
+    elsewhere = two_steps(step, planes[order])
     if not _same_bits([tensor[order] for tensor in first], elsewhere):
         raise NetworkError(
             f"{sizes.module}: with {chunk} positions at a time an answer depends on its slot: the "
             "rows of a batch are mixed (batch norm in training mode?), or a kernel rounds "
             "differently by place; chunk=1 computes them one by one"
         )
+    if not all(_same_bits(first, two_steps(other, planes)) for other in others):
+        raise NetworkError(
+            f"{sizes.module}: its threads give different answers; compute it with one, --threads 1"
+        )
 
 
-def _two_steps(module: StepModule, planes: Tensor, spelling: str) -> list[Tensor]:
+def _two_steps(
+    module: StepModule, step: StepFunction, planes: Tensor, spelling: str
+) -> list[Tensor]:
     """Policies and values of the first two steps, their shapes checked."""
     try:
         state = module.initial_state(len(planes))
         found: list[Tensor] = []
         for _ in range(min(2, module.time_steps)):
             _require_slots(state, len(planes), spelling)
-            policy, wdl, after = module.forward(planes, state)
+            policy, wdl, after = step(planes, state)
             map_nest(_require_same_shape, state, after)
             found, state = [*found, policy, wdl], after
     except NetworkError:
