@@ -1,4 +1,6 @@
-"""Compile the neuron's Triton kernels for a GPU that need not be there: ``python compile_lif.py``.
+"""Compile the neuron's Triton kernels, with a norm and without: ``python compile_lif.py``.
+
+The GPU that they are for need not be there.
 
 Raises what the compiler raises, and where its arithmetic would round as torch's does not.
 """
@@ -13,17 +15,31 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from vecchess.snn.kernels.surrogate import SIGMOID, SURROGATES
-from vecchess.snn.modules.lif_triton import _block, lif_backward, lif_forward
+from vecchess.snn.modules.lif_triton import block_of, lif_backward, lif_forward
+from vecchess.snn.modules.norm_lif_triton import (
+    SQUARES,
+    moments,
+    norm_backward,
+    norm_lif_backward,
+    norm_lif_forward,
+)
 
 ALIGNED = [["tt.divisibility", 16]]
-WHOLE = {"step": "i32", "step_of_spikes": "i32", "num": "i32", "counts": "*i32"}
+STEPS = ("step", "step_of_spikes", "step_of_shortcut", "step_of_summed")
+NUMBERS = ("num", "num_channels", "parts_of_group")
+WHOLE = dict.fromkeys((*STEPS, *NUMBERS), "i32") | {"counts": "*i32"}
 OPTIONAL = ("of_spikes", "share", "of_after", "of_before")
 
 
-def compile_kernel(kernel: Any, constants: dict[str, Any], spikes: str = "*fp32") -> str:
-    """For compute capability 9.0, with every pointer aligned to 16 bytes; its PTX. spikes: the type
-    of them and of their gradient."""
+def compile_kernel(
+    kernel: Any, constants: dict[str, Any], spikes: str = "*fp32", currents: str = "*fp32"
+) -> str:
+    """For compute capability 9.0, with every pointer aligned to 16 bytes; its PTX.
+
+    spikes, currents: the types of them and of their gradients.
+    """
     types = WHOLE | {"spikes": spikes, "of_spikes": spikes}
+    types |= {"currents": currents, "of_currents": currents}
     signature, attributes = {}, {}
     for index, name in enumerate(kernel.arg_names):
         signature[name] = "constexpr" if name in constants else types.get(name, "*fp32")
@@ -36,11 +52,31 @@ def compile_kernel(kernel: Any, constants: dict[str, Any], spikes: str = "*fp32"
     return str(compiled.asm["ptx"])
 
 
+def with_norm() -> list[str]:
+    """The kernels that take the norm along, for 64 and 256 channels; the PTX of those that fire."""
+    texts = []
+    neuron = {"GRID_BITS": 13, "KIND": SURROGATES["atan"].number, "SLOPE": SURROGATES["atan"].slope}
+    for lanes, kind in ((64, "*fp32"), (256, "*bf16")):
+        rows = max(1, block_of(4) // lanes)
+        sizes = {"STEPS": 4, "SQUARES": SQUARES, "ROWS": rows, "LANES": lanes}
+        forward = sizes | {"GRID_BITS": 13}
+        without = {"shortcut": None}
+        for kernel in (moments, norm_backward):
+            compile_kernel(kernel, sizes, kind, kind)
+        texts.append(compile_kernel(norm_lif_forward, forward, kind, kind))
+        absent = forward | without | {"summed": None}
+        texts.append(compile_kernel(norm_lif_forward, absent, kind, kind))
+        texts.append(compile_kernel(norm_lif_backward, sizes | neuron, kind, kind))
+        absent = sizes | neuron | without | dict.fromkeys((*OPTIONAL, "of_summed"))
+        texts.append(compile_kernel(norm_lif_backward, absent, kind, kind))
+    return texts
+
+
 def main() -> None:
     """Both kernels for few steps and many, every surrogate, gradients that are not needed."""
     texts = []
     for steps in (1, 4, 16):
-        sizes = {"STEPS": steps, "GRID_BITS": 13, "BLOCK": _block(steps)}
+        sizes = {"STEPS": steps, "GRID_BITS": 13, "BLOCK": block_of(steps)}
         texts.append(compile_kernel(lif_forward, sizes))
         for surrogate in SURROGATES.values() if steps == 4 else [SURROGATES["atan"]]:
             kind = {"KIND": surrogate.number, "SLOPE": surrogate.slope}
@@ -51,6 +87,7 @@ def main() -> None:
                 texts.append(compile_kernel(lif_backward, sizes | kind, "*bf16"))
             if surrogate.number != SIGMOID:  # an exponential is made of multiply-adds
                 texts.append(text)
+    texts += with_norm()
     for text in texts:
         assert "fma.rn.f32" not in text, "a product and a sum became one"
         assert "div.full" not in text, "a division is not the nearest number"

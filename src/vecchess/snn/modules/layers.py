@@ -1,5 +1,6 @@
 """The weights of a layer: float with ghost batch norm, or folded and quantised."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -9,12 +10,14 @@ from torch.nn import functional
 from vecchess.snn.integer.bounds import INT16_LIMIT
 from vecchess.snn.modules.bf16_products import asks_for_bf16, bf16_linear, multiplies_exactly
 from vecchess.snn.modules.convolution import convolve, convolve_planes, gathered
-from vecchess.snn.modules.fused_layer import FusedJob, fuse
+from vecchess.snn.modules.fused_layer import FusedJob, FusedOutput, fuse
 from vecchess.snn.modules.ghost_norm import GhostNorm
 from vecchess.snn.modules.neuron import LifOutput, Spikes, floor_on_grid, quantise
 from vecchess.snn.modules.sparse_convolution import linear_spikes
 from vecchess.snn.presets import WEIGHT_LIMIT
 
+NormLif = Callable[[Tensor, tuple[Tensor, Tensor], Tensor | None, Tensor, FusedJob], FusedOutput]
+"""From currents, weight and bias of a ghost norm in training, a shortcut, membranes and the job."""
 BIAS_LIMIT = 2.0**24
 """In units of 2^-weight_bits; int32 holds it."""
 
@@ -95,6 +98,29 @@ class SynapseLayer(nn.Module):
             job = job._replace(group=norm.group)
             fused = fuse(spikes, weights, shortcut, (norm.weight, norm.bias), before, job)
             norm.note(fused.mean, fused.variance, spikes.values.shape[1])
+        return fused.currents, fused.fired
+
+    @property
+    def learns_a_norm(self) -> bool:
+        """Whether currents are normalised by their own statistics."""
+        return self.norm is not None and self.training
+
+    def fire_normed(
+        self,
+        norm_lif: NormLif,
+        inputs: Tensor,
+        shortcut: Tensor | None,
+        before: Tensor,
+        job: FusedJob,
+    ) -> tuple[Tensor, LifOutput]:
+        """``forward`` of a layer that learns a norm, and its neurons, by ``norm_lif``; currents are
+        kept where there is a shortcut."""
+        norm = self.norm
+        assert norm is not None
+        sums = self._sums(inputs, self.weight, None, compiled=True)
+        job = job._replace(group=norm.group)
+        fused = norm_lif(sums, (norm.weight, norm.bias), shortcut, before, job)
+        norm.note(fused.mean, fused.variance, sums.shape[1])
         return fused.currents, fused.fired
 
     @property

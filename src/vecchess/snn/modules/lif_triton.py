@@ -172,9 +172,9 @@ class _LifTriton(Function):
         surrogate: Surrogate,
         kind: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        currents, membrane = _by_step(currents), membrane.contiguous()
+        currents, membrane = by_step(currents), membrane.contiguous()
         num_steps, num = len(currents), membrane.numel()
-        block = _block(num_steps)
+        block = block_of(num_steps)
         spikes = torch.empty(currents.shape, dtype=kind, device=currents.device)
         after = torch.empty_like(membrane)
         counts = torch.empty(triton.cdiv(num, block), dtype=torch.int32, device=currents.device)
@@ -201,10 +201,10 @@ class _LifTriton(Function):
         of_currents = torch.empty(currents.shape, device=currents.device)
         of_before = torch.empty_like(membrane) if ctx.needs_input_grad[1] else None
         share = None if of_rate is None else of_rate / max(1, currents.numel())
-        of_spikes = None if of_spikes is None else _by_step(of_spikes)
+        of_spikes = None if of_spikes is None else by_step(of_spikes)
         of_after = None if of_after is None else of_after.contiguous()
         strides = currents.stride(0), 0 if of_spikes is None else of_spikes.stride(0)
-        block = _block(num_steps)
+        block = block_of(num_steps)
         with torch.cuda.device_of(currents):
             lif_backward[(triton.cdiv(num, block),)](
                 currents, membrane, of_spikes, share, of_after, of_currents, of_before,
@@ -235,12 +235,12 @@ def lif_triton(
     return LifOutput(Spikes(fired[0]), *fired[1:])
 
 
-def _by_step(currents: Tensor) -> Tensor:
+def by_step(currents: Tensor) -> Tensor:
     """[T, ...] with the numbers of each step contiguous; steps may share their memory."""
     return currents if currents[0].is_contiguous() else currents.contiguous()
 
 
-def _block(num_steps: int) -> int:
+def block_of(num_steps: int) -> int:
     """Neurons of a program: as many a thread as its registers hold, at most four."""
     padded: int = triton.next_power_of_2(num_steps)
     return THREADS * max(1, min(4, MOST_KEPT // padded))

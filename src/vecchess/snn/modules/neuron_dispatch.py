@@ -1,7 +1,7 @@
 """Computes the neuron layers of a forward by the fastest kernels for their device.
 
 On the processor that is ``lif_compiled``, on an NVIDIA GPU ``lif_triton``, elsewhere ``lif``
-itself. All give the same bits.
+itself. All give the same bits. Behind a norm that learns a GPU takes both by ``norm_lif_triton``.
 """
 
 from functools import cache
@@ -13,7 +13,7 @@ from vecchess.snn.kernels.surrogate import Surrogate
 from vecchess.snn.kernels.triton_support import obstacle_to_triton
 from vecchess.snn.modules.activation import activate
 from vecchess.snn.modules.fused_layer import GROUP, FusedJob, fire, lif_compiled
-from vecchess.snn.modules.layers import SynapseLayer
+from vecchess.snn.modules.layers import NormLif, SynapseLayer
 from vecchess.snn.modules.neuron import LifFunction, LifOutput, Spikes, clipped_relu, lif
 from vecchess.snn.presets import NetConfig
 
@@ -39,6 +39,15 @@ def obstacle_to_neurons(device: torch.device) -> str:
     return obstacle_to_triton(str(device))
 
 
+def norm_lif_beside(lif_function: LifFunction) -> NormLif | None:
+    """The kernel that takes norm and shortcut along, where neurons are computed by Triton."""
+    if lif_function in (lif, lif_compiled):
+        return None
+    from vecchess.snn.modules import norm_lif_triton
+
+    return norm_lif_triton.norm_lif_triton
+
+
 class NeuronLayers:
     """The neuron layers of one forward, in order, with their membranes before and after."""
 
@@ -56,6 +65,7 @@ class NeuronLayers:
         self._surrogate = surrogate
         self._lif = lif_function
         self.fuses = fuses and lif_function is lif_compiled and config.neuron == "lif"
+        self._norm_lif = norm_lif_beside(lif_function) if config.neuron == "lif" else None
         self.after: list[Tensor] = []
         self.rates: list[Tensor] = []
 
@@ -84,12 +94,17 @@ class NeuronLayers:
         """Currents of ``layer``, with ``shortcut`` if there is one, and spikes of the neurons that
         get them. Currents may be empty where there is no shortcut; compiled: see ``layer``."""
         num_steps = len(spikes.values)
-        if spikes.masks is None:
-            current = layer(spikes.values, compiled, shortcut)
-            return current, self.fire(current, num_steps, packed)
         job = self._job(num_steps, packed)
-        current, fired = layer.fire(spikes, shortcut, self._next, job)
-        return current, self._noted(fired)
+        if spikes.masks is not None:
+            current, fired = layer.fire(spikes, shortcut, self._next, job)
+            return current, self._noted(fired)
+        if self._norm_lif is not None and compiled and layer.learns_a_norm:
+            current, fired = layer.fire_normed(
+                self._norm_lif, spikes.values, shortcut, self._next, job
+            )
+            return current, self._noted(fired)
+        current = layer(spikes.values, compiled, shortcut)
+        return current, self.fire(current, num_steps, packed)
 
     def grade_behind(
         self, layer: SynapseLayer, spikes: Spikes, shortcut: Tensor, compiled: bool
