@@ -1,5 +1,7 @@
 """Time steps in bfloat16 and compiled: what they compute, and that no slot or thread matters."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -14,6 +16,9 @@ from vecchess.networks.step_module import check_step_module
 
 HERE, LSTM = "module:tests.networks.modules", "module:examples.lstm_history.network:make"
 ROWS = list(range(6))
+COMPILES = pytest.mark.skipif(
+    not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="needs a C++ compiler"
+)
 
 
 @pytest.mark.parametrize("net", [f"{HERE}:leaking?precision=bf16", f"{LSTM}?precision=bf16"])
@@ -40,6 +45,7 @@ def test_a_state_keeps_its_type() -> None:
     assert [tensor.dtype for tensor in leaves(rounded)] == [torch.bfloat16]
 
 
+@COMPILES
 def test_a_compiled_step_computes_the_same_in_any_slot() -> None:
     net = f"{HERE}:leaking?compile=yes"
     assert is_the_same_in_any_slot(net)
