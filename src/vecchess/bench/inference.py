@@ -27,7 +27,6 @@ from vecchess.config.bench_settings import InferenceBench
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.inference.requests import Requests
 from vecchess.machine_limits import num_cores
-from vecchess.networks.module_spelling import is_module
 from vecchess.runtime.devices import GPU_SLOTS, parse_gpus
 from vecchess.selfplay.worker.networks import load_or_create, require_integers
 from vecchess.selfplay.worker.random_requests import random_requests
@@ -61,10 +60,8 @@ class Contest:
 def run(config: InferenceBench) -> dict[str, Any]:
     """Compare, in this process and in turns; returns what ``vecchess bench inference`` prints.
 
-    A module that a user brings is compared with its own loop. Raises as ``open_contest``.
+    Raises as ``open_contest``.
     """
-    if is_module(config.net):
-        return _run_module(config)
     with open_contest(config) as contest:
         return describe(contest, time_in_turns(contest.own, config.seconds))
 
@@ -76,11 +73,11 @@ def open_contest(config: InferenceBench) -> Iterator[Contest]:
     Raises ``ConfigError`` for settings and ``NetworkError`` for a network that cannot be measured,
     ``VecchessError`` if one of our engines answers differently from reference.
     """
-    setup, num = _prepared(config)
+    setup, num = prepared(config)
     net = require_integers(load_or_create(config.net, config.seed), "bench inference")
     require_playable(net, config.net)
     questions = random_requests(num, config.seed, net.config.num_planes)
-    with _torch_set_up(setup.threads):
+    with torch_set_up(setup.threads):
         own, twin, no_twin = open_own(setup, net, questions), None, _no_twin(net, config.twin)
         if not no_twin:
             twin = create_twin(net.config, TWIN_SEED)
@@ -122,17 +119,6 @@ def describe(contest: Contest, laps: Laps) -> dict[str, Any]:
     }
 
 
-def _run_module(config: InferenceBench) -> dict[str, Any]:
-    from vecchess.bench.module_inference import run as run_module
-    from vecchess.networks.module_net import create_module_net
-
-    setup, num = _prepared(config)
-    net = create_module_net(config.net, config.seed)
-    questions = random_requests(num, config.seed, net.config.num_planes)
-    with _torch_set_up(setup.threads):
-        return run_module(net, setup, questions, config.seconds)
-
-
 def row(name: str, laps: Laps) -> dict[str, Any]:
     """The row of an entrant that was timed."""
     return {
@@ -158,7 +144,7 @@ def _no_twin(net: IntegerNet, with_twin: bool) -> str:
     return ""
 
 
-def _prepared(config: InferenceBench) -> tuple[EntrantSetup, int]:
+def prepared(config: InferenceBench) -> tuple[EntrantSetup, int]:
     """This process kept to its cores, what engines are given, and the number of positions."""
     keep_to_cores(config.cores)
     setup = _setup(config, config.threads or num_cores())
@@ -186,7 +172,7 @@ def _torch_name(label: str) -> str:
 
 
 @contextmanager
-def _torch_set_up(threads: int) -> Iterator[None]:
+def torch_set_up(threads: int) -> Iterator[None]:
     """Give torch ``threads`` threads and its fastest convolutions, and later what it had before."""
     import torch
     from torch.backends import cudnn

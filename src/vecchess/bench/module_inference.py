@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vecchess.bench.batching_engines import Continuous, OwnEntrant
-from vecchess.bench.inference import SCHEMA, row
+from vecchess.bench.inference import SCHEMA, prepared, row, torch_set_up
 from vecchess.bench.own_entrants import CHECKED, CONTINUOUS, FIXED, EntrantSetup, unanswered
 from vecchess.bench.paired_timing import Count, Laps, core_share, ratio, time_in_turns
+from vecchess.config.bench_settings import InferenceBench
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.module_backend import unpacked
 from vecchess.inference.requests import Requests
-from vecchess.networks.module_net import ModuleNet
+from vecchess.networks.module_net import ModuleNet, create_module_net
 from vecchess.networks.step_module import StepModule
+from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 
 ALONE, TOGETHER = "loop_at_1", "loop_at_slots"
@@ -58,12 +60,23 @@ class ModuleLoop(OwnEntrant):
         return self.count(rows)
 
 
-def run(net: ModuleNet, setup: EntrantSetup, questions: Requests, seconds: float) -> dict[str, Any]:
-    """Time slots and loops in turns; the rows and ratios are as those of ``inference.describe``.
+def run(config: InferenceBench) -> dict[str, Any]:
+    """Time slots and loops in turns; returns what ``vecchess bench inference`` prints of a module.
 
-    ``agrees``: the share of positions whose best move is that of the loop over a batch. Raises
-    NetworkError for a module that cannot be served.
+    Rows and ratios are as those of ``inference.describe``; ``best_move`` is the share of positions
+    whose best move is that of the loop over a batch. Raises ConfigError for settings, NetworkError
+    for a module that cannot be served.
     """
+    setup, num = prepared(config)
+    net = create_module_net(config.net, config.seed)
+    questions = random_requests(num, config.seed, net.config.num_planes)
+    with torch_set_up(setup.threads):
+        return _compared(net, setup, questions, config.seconds)
+
+
+def _compared(
+    net: ModuleNet, setup: EntrantSetup, questions: Requests, seconds: float
+) -> dict[str, Any]:
     device, with_exits = setup.device, ExitRule.from_metadata(net.exit_rule)
     loops = [
         ModuleLoop(name, net, device, unanswered(questions), num_rows)

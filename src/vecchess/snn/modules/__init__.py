@@ -7,6 +7,7 @@ fused_layer         sums, norm, shortcut and neurons in one pass on the processo
 activation          clipped ReLUs by numba kernels
 neuron_dispatch     the fastest neurons for a device
 lif_triton          LIF neurons in Triton
+norm_lif_triton     ghost norm, shortcut and neurons in Triton, and norm_lif_kernels
 convolution         3x3 convolutions
 bf16_products       sums of folded layers on a GPU
 sparse_convolution  the heads, with packed spikes as inputs
