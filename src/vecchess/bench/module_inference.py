@@ -5,7 +5,6 @@ leaves a loop early. Slots compute it in chunks, as ``precision`` and ``compile`
 say.
 """
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from vecchess.bench.own_entrants import CHECKED, CONTINUOUS, FIXED, EntrantSetup
 from vecchess.bench.paired_timing import Count, Laps, core_share, ratio, time_in_turns
 from vecchess.config.bench_settings import InferenceBench
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.module_backend import unpacked
+from vecchess.inference.module_backend import exact_convolutions, unpacked
 from vecchess.inference.requests import Requests
 from vecchess.networks.module_net import ModuleNet, create_module_net
 from vecchess.networks.step_module import StepModule
@@ -86,7 +85,7 @@ def _compared(
         Continuous(name, setup.open(net, rule), unanswered(questions))
         for name, rule in ((FIXED, ExitRule.never()), (CONTINUOUS, with_exits))
     ]
-    with _exact_convolutions(device):
+    with exact_convolutions(torch.device(device)):
         for entrant in (*loops, *slots):
             entrant.answer_all(CHECKED)
         laps = time_in_turns([*slots, *loops], seconds)
@@ -121,10 +120,3 @@ def _best(entrant: OwnEntrant) -> NDArray[np.int64]:
     ranked = np.where(is_legal, requests.policy, np.iinfo(np.int32).min)
     best: NDArray[np.int64] = ranked.argmax(axis=1)
     return best
-
-
-def _exact_convolutions(device: str) -> AbstractContextManager[None]:
-    """On a GPU loops compute as slots do: whole float32, the same algorithm every time."""
-    if device == "cpu":
-        return nullcontext()
-    return torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)

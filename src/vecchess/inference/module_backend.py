@@ -94,7 +94,7 @@ class ModuleBackend(StepwiseBackend):
         self, index: int, slots: NDArray[np.int32], rows: NDArray[np.int32], requests: Requests
     ) -> None:
         """One step of a chunk, and the answers of its occupied ``slots`` into ``rows``."""
-        with torch.inference_mode(), self._exact():
+        with torch.inference_mode(), exact_convolutions(self._device):
             at = torch.from_numpy(slots.astype(np.int64) % self._chunk).to(self._device)
             policy, wdl = self._chunks[index].advance(at)
             legal = np.minimum(requests.legal[rows].astype(np.int64), NUM_ACTIONS - 1)
@@ -120,12 +120,6 @@ class ModuleBackend(StepwiseBackend):
         chunks = slots // self._chunk
         return [(int(index), np.flatnonzero(chunks == index)) for index in np.unique(chunks)]
 
-    def _exact(self) -> AbstractContextManager[None]:
-        """On a GPU: convolutions in whole float32, by the same algorithm every time."""
-        if self._device.type == "cpu":
-            return nullcontext()
-        return torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)
-
     def _opened(self, net: ModuleNet, count: int) -> tuple[list[StepModule], list[StepFunction]]:
         """The module on its device and its time step, once for each thread, checked."""
         module = net.module()
@@ -133,7 +127,7 @@ class ModuleBackend(StepwiseBackend):
         module.requires_grad_(requires_grad=False).to(self._device)
         copies: list[StepModule] = [module, *(deepcopy(module) for _ in range(count - 1))]
         steps = [step_function(copy, net.spelling, self._device) for copy in copies]
-        with self._exact():
+        with exact_convolutions(self._device):
             check_step_module(module, net.config, self._chunk, steps)
         return copies, steps
 
@@ -191,3 +185,10 @@ def unpacked(planes: NDArray[np.uint64]) -> Tensor:
     """Bitboards uint64[B, P] -> float32[B, P, 8, 8] of 0 and 1, a1 at [0, 0]."""
     bits = np.unpackbits(np.ascontiguousarray(planes).view(np.uint8), axis=1, bitorder="little")
     return torch.from_numpy(bits).float().view(*planes.shape, 8, 8)
+
+
+def exact_convolutions(device: torch.device) -> AbstractContextManager[None]:
+    """On a GPU: convolutions in whole float32, by the same algorithm every time."""
+    if device.type == "cpu":
+        return nullcontext()
+    return torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)
