@@ -13,6 +13,7 @@ import argparse
 import json
 from dataclasses import asdict, dataclass
 from math import ceil
+from typing import Self
 
 from bench.gpu.machine_code import COUNTED, MachineCode, compile_tower, machine_code
 
@@ -89,6 +90,15 @@ class Compiled:
     config: NetConfig
     tile: Tile
     code: MachineCode
+    spiking: MachineCode
+    """The same, all of whose layers spike: what the blocks before a graded readout run."""
+
+    @classmethod
+    def of(cls, config: NetConfig, tile: Tile) -> Self:
+        """``tile`` compiled for ``config``."""
+        spiking = config.model_copy(update={"readout": "spikes"})
+        code, without = (machine_code(compile_tower(each, tile)) for each in (config, spiking))
+        return cls(config, tile, code, without)
 
     @property
     def programs(self) -> int:
@@ -105,7 +115,7 @@ class Compiled:
         Of the loops with products the innermost is that over pieces, a loop around it that over
         groups of outputs, and the longest that over blocks.
         """
-        code = self.code
+        code = self.spiking
         is_product = [one.opcode.startswith("IGMMA") for one in code.instructions]
         loops = [loop for loop in code.loops if any(is_product[at] for at in loop)]
         block, inner = loops[0], loops[1:]
@@ -114,14 +124,35 @@ class Compiled:
         work = [0, 0, 0]
         for at in block:
             around = sum(at in loop for loop in inner)
-            rounds = (1, pieces if groups == 1 else groups, groups * pieces)[min(around, 2)]
+            rounds = (1, groups, groups * pieces)[min(around, 2)]
             one = code.instructions[at]
             for index, value in enumerate((1, one.stall, one.opcode.startswith("BAR"))):
                 work[index] += rounds * value
         return Work(*(value / 2 for value in work))
 
 
-def convolution_clocks(one: Compiled, assumed: Assumption) -> dict[str, float]:
+@dataclass(frozen=True)
+class Traffic:
+    """How positions come and go, in the mean of those that leave at given steps."""
+
+    launches: float
+    """That a position takes."""
+    moves: float
+    """Times that membranes go from or to memory, of a position. The first launch of a position
+    reads none, the last before T writes none."""
+
+    @classmethod
+    def of(cls, one: Compiled, leaving: dict[int, float]) -> Self:
+        """``leaving``: time step -> share of the positions that leave there."""
+        total = moves = 0.0
+        for step, share in leaving.items():
+            launches = ceil(step / one.tile.steps)
+            writes = launches - (launches * one.tile.steps >= one.config.time_steps)
+            total, moves = total + share * launches, moves + share * (launches - 1 + writes)
+        return cls(total, moves)
+
+
+def convolution_clocks(one: Compiled, assumed: Assumption, traffic: Traffic) -> dict[str, float]:
     """Clocks of a multiprocessor for a convolution of one program, by what they are spent on."""
     tile, channels, work = one.tile, one.config.channels, one.work
     rows = NUM_SQUARES * tile.boards * tile.steps
@@ -133,7 +164,8 @@ def convolution_clocks(one: Compiled, assumed: Assumption) -> dict[str, float]:
     hits = assumed.caches_spikes and one.programs * rows * channels <= left
     spikes = rows * channels * (1 if hits else groups * TAPS)
     neurons = rows * channels * (1 + NUMBER_BYTES)  # spikes written, stream every second time
-    membranes = 2 * rows // tile.steps * channels * NUMBER_BYTES
+    moves = traffic.moves / traffic.launches
+    membranes = moves * rows / tile.steps * channels * NUMBER_BYTES
     clocks = {
         "products": rows * TAPS * channels**2 / MACS_A_CLOCK,
         "instructions": max(work.instructions * tile.num_warps / SCHEDULERS, work.stall_clocks),
@@ -144,36 +176,31 @@ def convolution_clocks(one: Compiled, assumed: Assumption) -> dict[str, float]:
     return clocks | {"in_turn": in_turn / one.programs}
 
 
-def launch_seconds(one: Compiled, gpu: Gpu, assumed: Assumption) -> float:
+def launch_seconds(one: Compiled, gpu: Gpu, assumed: Assumption, traffic: Traffic) -> float:
     """The tower, all slots busy, where memory keeps up."""
-    clocks = max(convolution_clocks(one, assumed).values())
+    clocks = max(convolution_clocks(one, assumed, traffic).values())
     at_once = one.programs * gpu.multiprocessors
     rounds = ceil(POSITIONS / one.tile.boards / at_once)
     return rounds * one.programs * clocks * 2 * one.config.blocks / gpu.clock_hz
 
 
-def bytes_of_position(one: Compiled, leaving: dict[int, float]) -> float:
+def bytes_of_position(one: Compiled, traffic: Traffic) -> float:
     """Bytes that a position moves from and to memory until it leaves."""
     config, steps = one.config, one.tile.steps
     board = NUM_SQUARES * config.channels
     membranes = NUMBER_BYTES * board * 2 * config.blocks
     scratch = steps * board * (NUMBER_BYTES + 2) + board * NUMBER_BYTES  # and x0
-    total = 0.0
-    for step, share in leaving.items():
-        launches = ceil(step / steps)
-        writes = launches - (launches * steps >= config.time_steps)
-        total += share * ((launches - 1 + writes) * membranes + launches * scratch)
-    return total
+    return traffic.moves * membranes + traffic.launches * scratch
 
 
 def positions_per_s(
     one: Compiled, gpu: Gpu, leaving: dict[int, float], assumed: Assumption
 ) -> float:
     """With all slots busy, and positions leaving at these steps in these shares."""
-    launches = sum(share * ceil(step / one.tile.steps) for step, share in leaving.items())
-    memory = POSITIONS * bytes_of_position(one, leaving) / launches / gpu.bytes_per_s
-    seconds = max(launch_seconds(one, gpu, assumed), memory) + OTHER_SECONDS
-    return POSITIONS / launches / seconds
+    traffic = Traffic.of(one, leaving)
+    memory = POSITIONS * bytes_of_position(one, traffic) / traffic.launches / gpu.bytes_per_s
+    seconds = max(launch_seconds(one, gpu, assumed, traffic), memory) + OTHER_SECONDS
+    return POSITIONS / traffic.launches / seconds
 
 
 def best(tiles: list[Compiled], gpu: Gpu, leaving: dict[int, float]) -> dict[str, object]:
@@ -186,12 +213,15 @@ def best(tiles: list[Compiled], gpu: Gpu, leaving: dict[int, float]) -> dict[str
         }
 
     one = max(tiles, key=lambda one: sum(speeds(one).values()))
-    clocks = {name: convolution_clocks(one, assumed) for name, assumed in ASSUMPTIONS.items()}
+    traffic = Traffic.of(one, leaving)
+    clocks = {
+        name: convolution_clocks(one, assumed, traffic) for name, assumed in ASSUMPTIONS.items()
+    }
     return {
         "positions_per_s": speeds(one),
         "tile": asdict(one.tile),
         "programs": one.programs,
-        "bytes_of_position": round(bytes_of_position(one, leaving)),
+        "bytes_of_position": round(bytes_of_position(one, traffic)),
         "convolution_clocks": {
             name: {what: round(number) for what, number in found.items()}
             for name, found in clocks.items()
@@ -202,10 +232,7 @@ def best(tiles: list[Compiled], gpu: Gpu, leaving: dict[int, float]) -> dict[str
 def predicted(name: str) -> dict[str, object]:
     """Predictions for the preset ``name`` on every GPU; tiles that spill registers are left out."""
     config = preset(name, NUM_PLANES)
-    tiles = [
-        Compiled(config, tile, machine_code(compile_tower(config, tile)))
-        for tile in candidates(config)
-    ]
+    tiles = [Compiled.of(config, tile) for tile in candidates(config)]
     tiles = [one for one in tiles if not one.code.count(COUNTED["spills"])]
     rules = {"fixed_T": {config.time_steps: 1.0}, "exits": EXITS}
     return {

@@ -7,7 +7,8 @@ streams         the order of work: kernels, copies, finished steps
 staging         copies questions to the device
 row_copies      kernels of the host that copy questions and answers
 launches        launches the kernels with their arguments
-tower           kernels of the stem and the residual tower
+admission       kernel that admits questions, the stem among it
+tower           kernel of the residual tower
 heads           kernels of the list of busy slots, the heads and the exit rule
 state           tensors of the slots
 device_weights  weights in the order of the kernels

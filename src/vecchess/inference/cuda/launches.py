@@ -6,7 +6,7 @@ import torch
 import triton
 from torch import Tensor
 
-from vecchess.inference.cuda import heads, tower
+from vecchess.inference.cuda import admission, heads, tower
 from vecchess.inference.cuda.cache_share import leave_cache
 from vecchess.inference.cuda.device_weights import DeviceWeights, padded_values
 from vecchess.inference.cuda.staging import record_words
@@ -48,7 +48,7 @@ class Launches:
     def admit(self, staged: Tensor, count: int) -> None:
         """Put ``count`` questions from ``staged``: int64[., RECORD], into their slots."""
         state, outputs = self._state, self._inputs
-        tower.admit_requests[(count, self._config.channels // outputs)](
+        admission.admit_requests[(count, self._config.channels // outputs)](
             staged,
             staged.view(torch.int16),
             staged.view(torch.int32),

@@ -85,12 +85,13 @@ def candidates(config: NetConfig) -> list[Tile]:
         Tile(1, channels, channels, 32, 4, 3),
     ]
     two_steps = [
+        Tile(2, channels, channels, 32, 8, 2, steps=2),
+        Tile(2, channels, channels, 16, 8, 2, steps=2),
+        Tile(1, channels, channels, 32, 8, 2, 8, 128, steps=2),
         Tile(2, channels, half, 16, 8, 2, steps=2),
         Tile(1, channels, channels, 32, 8, 3, steps=2),
-        Tile(1, channels, half, 64, 8, 3, steps=2),
-        Tile(1, channels, half, 16, 4, 3, steps=2),
         Tile(1, half, channels, 16, 8, 2, 8, 128, steps=2),
-        Tile(2, channels, half, 16, 16, 2, steps=2),
+        Tile(2, channels, half, 32, 16, 2, steps=2),
     ]
     tiles = two_steps + one_step if config.time_steps > 1 else one_step
     return list(dict.fromkeys(tiles))  # of few channels some are the same

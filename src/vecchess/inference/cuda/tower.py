@@ -1,4 +1,4 @@
-"""Triton kernels of the residual tower: stem at admission, then time steps of all its layers.
+"""Triton kernel of the residual tower: time steps of all its layers.
 
 The definition is ``snn/integer/integer_net.py`` and ``snn/modules/neuron.py``; numbers are int32 in
 units of 2^-F. A program takes a tile of boards through every layer, so STEPS time steps are one
@@ -21,16 +21,13 @@ loads and stores: four neighbouring channels. Results do not depend on it, only 
 Decisions 114 and 243.
 """
 
-# mypy: disable-error-code="no-untyped-def,misc"
+# mypy: disable-error-code="no-untyped-def,misc,assignment"
 
 import triton
 import triton.language as tl
 
 SQUARES = tl.constexpr(64)
 TAPS = tl.constexpr(9)
-PLANES_AT_ONCE = tl.constexpr(32)
-"""Input planes a matrix product takes; the planes are padded to a multiple of it."""
-MAX_ACTION = tl.constexpr(73 * 64 - 1)
 RELU_BITS = tl.constexpr(6)
 """An activation is an int8 in units of 2^-6."""
 GROUP = tl.constexpr(16)
@@ -114,10 +111,15 @@ def rows_of_tile(
 
 @triton.jit
 def rows_of_all_steps(tile, count, STEPS: tl.constexpr, ROWS: tl.constexpr, WARPS: tl.constexpr):
-    """(index in memory, square, whether its slot is busy) of the rows of a product, as dealt."""
+    """(index in memory, taps) of the rows of a product, as dealt; bit t of taps: tap t sees a
+    square of the board, and the slot is busy."""
     row = product_rows(tl.arange(0, STEPS * ROWS), WARPS)
     step, board, square = row // ROWS, row % ROWS // SQUARES, row % SQUARES
-    return (board * STEPS + step) * SQUARES + square, square, tile + board < count
+    taps = tl.zeros_like(row)
+    for tap in tl.static_range(TAPS):
+        up, right = step_of_tap(tap)
+        taps |= is_on_board(square, up, right).to(tl.int32) << tap
+    return (board * STEPS + step) * SQUARES + square, tl.where(tile + board < count, taps, 0)
 
 
 @triton.jit
@@ -144,12 +146,13 @@ def convolve(
 ):  # fmt: skip
     """int32[rows, outputs]: 3x3 sums over ``source`` int8[., C]; a row is a square of a board.
 
-    product: (index in ``source``, square, whether there is such a row), of each row; weight: one
-    layer, int8[9, C, C], output-major, so that K lies contiguous for both operands, as 8-bit
-    matrix units want it.
+    product: see ``rows_of_all_steps``; weight: one layer, int8[9, C, C], output-major, so that K
+    lies contiguous for both operands, as 8-bit matrix units want it.
     """
-    place, square, exists = product
+    place, taps = product
     inputs = tl.arange(0, INPUTS)
+    from_source = place[:, None] * CHANNELS + inputs[None, :]
+    from_weight = outputs[None, :] * CHANNELS + inputs[:, None]
     PIECES: tl.constexpr = CHANNELS // INPUTS
     total = tl.zeros((place.shape[0], outputs.shape[0]), tl.int32)
     # times 1, which the compiler does not know: it would unroll the loop and spill registers
@@ -157,16 +160,35 @@ def convolve(
         tap = piece // PIECES
         first = (piece - tap * PIECES) * INPUTS
         up, right = step_of_tap(tap)
-        seen = (exists & is_on_board(square, up, right))[:, None]
-        at = (place + up * 8 + right) * CHANNELS + first
+        seen = ((taps & (1 << tap)) != 0)[:, None]
         # nine taps read the same spikes: 8 bytes at a time they come by way of the
         # multiprocessor's own cache (cp.async.ca), 16 at a time pass it by (cp.async.cg)
-        rows = source + tl.max_contiguous(at[:, None] + inputs[None, :], [1, BYTES])
+        rows = source + ((up * 8 + right) * CHANNELS + first)
+        rows = rows + tl.max_contiguous(from_source, [1, BYTES])
         fired = tl.load(rows, mask=seen, other=0, cache_modifier=".ca")
-        columns = weight + (tap * CHANNELS + outputs) * CHANNELS + first
-        synapses = tl.load(columns[None, :] + inputs[:, None])
+        columns = weight + (tap * CHANNELS * CHANNELS + first)
+        synapses = tl.load(columns + from_weight)
         total = tl.dot(fired, synapses, total, out_dtype=tl.int32)
     return total
+
+
+@triton.jit
+def groups_of(total):
+    """Tuple of int32[rows, 16], a group of channels each, from the sums int32[groups, rows, 16]."""
+    GROUPS: tl.constexpr = total.shape[0]
+    if GROUPS > 1:
+        halves = tl.reshape(total, (2, GROUPS // 2, total.shape[1], GROUP))
+        left, right = tl.split(tl.permute(halves, (1, 2, 3, 0)))
+        groups = groups_of(left) + groups_of(right)
+    else:
+        groups = (tl.reshape(total, (total.shape[1], GROUP)),)
+    return groups
+
+
+@triton.jit
+def cells_of(rows, columns):
+    """[rows, 16]: where a group of channels lies; ``rows``: where each row begins."""
+    return tl.max_contiguous(rows[:, None] + columns, [1, CHANNELS_A_THREAD])
 
 
 @triton.jit
@@ -175,12 +197,12 @@ def take_steps(
     RESIDUAL: tl.constexpr, CHANNELS: tl.constexpr, GRID_BITS: tl.constexpr,
     FROM_ACTIVATIONS: tl.constexpr, relu,
 ):  # fmt: skip
-    """Membranes int32[groups, rows, 16] after the time steps of ``total``, whose rows are so many
-    times as many; ``at``: where the first step's outputs go in ``target``."""
-    STEPS: tl.constexpr = total.shape[1] // membrane.shape[1]
+    """Membranes int32[rows, 16] after the time steps of ``total``, whose rows are so many times as
+    many; ``at``: where the first step's outputs go in ``target``."""
+    STEPS: tl.constexpr = total.shape[0] // membrane.shape[0]
     if STEPS > 1:
-        halves = tl.reshape(total, (total.shape[0], 2, total.shape[1] // 2, GROUP))
-        early, late = tl.split(tl.permute(halves, (0, 2, 3, 1)))
+        halves = tl.reshape(total, (2, total.shape[0] // 2, GROUP))
+        early, late = tl.split(tl.permute(halves, (1, 2, 0)))
         membrane = take_steps(
             early, membrane, at, stream, target, shifts, biases, occupied,
             RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, relu,
@@ -212,32 +234,25 @@ def lif_epilogue(
     membranes are read, and written), of each row of one time step. Works on SLICE output channels
     at a time: a thread then holds few membranes and addresses besides its sums.
     """
-    GROUPS: tl.constexpr = total.shape[0]
-    if GROUPS * GROUP > SLICE:
-        halves = tl.reshape(total, (2, GROUPS // 2, total.shape[1], GROUP))
-        left, right = tl.split(tl.permute(halves, (1, 2, 3, 0)))
-        lif_epilogue(
-            left, first, target, stream, membrane, shift, bias, tile_rows,
-            RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, SLICE, relu,
-        )  # fmt: skip
-        lif_epilogue(
-            right, first + GROUPS // 2 * GROUP, target, stream, membrane, shift, bias, tile_rows,
-            RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, SLICE, relu,
-        )  # fmt: skip
-    else:
-        place, occupied, reads, writes = tile_rows
-        lanes = tl.arange(0, GROUP)[None, None, :]
-        columns = first + GROUP * tl.arange(0, GROUPS)[:, None, None] + lanes
-        at = place[None, :, None] * CHANNELS + columns
-        at = tl.max_contiguous(at, [1, 1, CHANNELS_A_THREAD])
-        cells = tl.max_contiguous(membrane[None, :, None] + columns, [1, 1, CHANNELS_A_THREAD])
-        lasting = relu == 0
-        held = tl.load(cells, mask=reads[None, :, None] & lasting, other=0).to(tl.int32)
-        held = take_steps(
-            total, held, at, stream, target, tl.load(shift + columns), tl.load(bias + columns),
-            occupied[None, :, None], RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, relu,
-        )  # fmt: skip
-        tl.store(cells, held, mask=writes[None, :, None] & lasting)
+    place, occupied, reads, writes = tile_rows
+    lasting = relu == 0
+    reads, writes = reads[:, None] & lasting, writes[:, None] & lasting
+    columns = first + tl.arange(0, GROUP)[None, :]
+    sums = groups_of(total)
+    AT_ONCE: tl.constexpr = SLICE // GROUP
+    for begin in tl.static_range(0, total.shape[0], AT_ONCE):
+        held = ()
+        for group in tl.static_range(AT_ONCE):  # all are on their way before one is waited for
+            cells = cells_of(membrane, columns + (begin + group) * GROUP)
+            held += (tl.load(cells, mask=reads, other=0).to(tl.int32),)
+        for group in tl.static_range(AT_ONCE):
+            here = columns + (begin + group) * GROUP
+            after = take_steps(
+                sums[begin + group], held[group], cells_of(place * CHANNELS, here), stream, target,
+                tl.load(shift + here), tl.load(bias + here), occupied[:, None],
+                RESIDUAL, CHANNELS, GRID_BITS, FROM_ACTIVATIONS, relu,
+            )  # fmt: skip
+            tl.store(cells_of(membrane, here), after, mask=writes)
 
 
 @triton.jit
@@ -250,7 +265,8 @@ def half_block(
     """A 3x3 convolution of ``source`` and the neurons behind it; see ``lif_epilogue``."""
     layer_weight = weight + layer * TAPS * CHANNELS * CHANNELS
     outputs = product_columns(tl.arange(0, OUTPUTS))
-    for first in range(0, CHANNELS, OUTPUTS):
+    # times 1, see ``convolve``: what the neurons need would be kept in registers meanwhile
+    for first in range(0, tl.num_programs(1) * CHANNELS, OUTPUTS):
         total = convolve(source, product, layer_weight, first + outputs, CHANNELS, INPUTS, BYTES)
         lif_epilogue(
             in_order(total, WARPS), first, target, stream, membrane,
@@ -332,61 +348,3 @@ def advance_tower(
             True, CHANNELS, GRID_BITS, RELU, OUTPUTS, INPUTS, SLICE, BYTES, WARPS,
             block == BLOCKS - 1 if GRADED else RELU,
         )  # fmt: skip
-
-
-@triton.jit
-def copy_actions(source, target, MAX_MOVES: tl.constexpr):
-    """target: int16[MAX_MOVES] <- source; a number beyond the last action becomes that one."""
-    moves = tl.arange(0, 256)
-    actions = tl.load(source + moves, mask=moves < MAX_MOVES, other=0)
-    actions = tl.minimum(actions, MAX_ACTION).to(tl.int16)
-    tl.store(target + moves, actions, mask=moves < MAX_MOVES)
-
-
-@triton.jit
-def admit_requests(
-    staged_words, staged_shorts, staged_ints, busy, steps, legal, num_legal, input_current,
-    weight, shift, bias,
-    NUM_PLANES: tl.constexpr, MAX_MOVES: tl.constexpr, RECORD: tl.constexpr,
-    CHANNELS: tl.constexpr, OUTPUTS: tl.constexpr,
-):  # fmt: skip
-    """Put one admitted question into its slot; grid: (K, C / OUTPUTS).
-
-    The three staged pointers are one buffer of K records of RECORD 64-bit words, see ``staging``.
-    Writes x0 into input_current int[S, 64, C], and marks the slot busy at step 0 with its moves.
-    weight: int8[9, C, padded planes]; shift, bias: int32[C].
-    """
-    record = tl.program_id(0).to(tl.int64)
-    LEGAL_WORDS: tl.constexpr = (MAX_MOVES + 3) // 4
-    head = staged_ints + record * RECORD * 2 + (NUM_PLANES + LEGAL_WORDS) * 2
-    slot = tl.load(head).to(tl.int64)
-    if tl.program_id(1) == 0:
-        tl.store(busy + slot, 1)
-        tl.store(steps + slot, 0)
-        tl.store(num_legal + slot, tl.load(head + 1))
-        actions = staged_shorts + record * RECORD * 4 + NUM_PLANES * 4
-        copy_actions(actions, legal + slot * MAX_MOVES, MAX_MOVES)
-    square = tl.arange(0, SQUARES)
-    planes = tl.arange(0, PLANES_AT_ONCE)
-    outputs = tl.program_id(1) * OUTPUTS + tl.arange(0, OUTPUTS)
-    PIECES: tl.constexpr = (NUM_PLANES + PLANES_AT_ONCE - 1) // PLANES_AT_ONCE
-    total = tl.zeros((SQUARES, OUTPUTS), tl.int32)
-    for piece in range(TAPS * PIECES):
-        tap = piece // PIECES
-        first = (piece - tap * PIECES) * PLANES_AT_ONCE
-        up, right = step_of_tap(tap)
-        words = tl.load(
-            staged_words + record * RECORD + first + planes,
-            mask=first + planes < NUM_PLANES,
-            other=0,
-        )
-        there = ((square + up * 8 + right) & 63).to(tl.int64)
-        seen = is_on_board(square, up, right)[:, None]
-        bits = tl.where(seen, (words[None, :] >> there[:, None]) & 1, 0).to(tl.int8)
-        rows = weight + (tap * CHANNELS + outputs) * PIECES * PLANES_AT_ONCE + first
-        total = tl.dot(bits, tl.load(rows[None, :] + planes[:, None]), total, out_dtype=tl.int32)
-    current = to_current(
-        total, tl.load(shift + outputs)[None, :], tl.load(bias + outputs)[None, :], False
-    )
-    here = (slot * SQUARES + square)[:, None] * CHANNELS + outputs[None, :]
-    tl.store(input_current + here, current)
