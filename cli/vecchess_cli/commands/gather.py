@@ -10,7 +10,7 @@ import typer
 from vecchess.config.import_settings import (
     EngineGamesConfig,
     EngineLabelsConfig,
-    Lc0LabelsConfig,
+    NetworkLabelsConfig,
 )
 from vecchess.config.settings import build_from_flags
 from vecchess.errors import ConfigError
@@ -27,7 +27,8 @@ app = command_group("Collect games of others to learn from.")
 
 OPTIONS = """games nodes multipv concurrency seed openings random_plies random_move_share
 max_plies out json"""
-LABEL_OPTIONS = "engine lc0 nodes multipv every concurrency seed skip_bad out json"
+LABEL_OPTIONS = "engine net lc0 nodes multipv every concurrency seed skip_bad out json"
+LABELLERS = "engine", "net", "lc0"
 Out = Annotated[Path, typer.Option(help="Folder for the shards.")]
 SkipBad = Annotated[
     bool, typer.Option("--skip-bad", help="Leave out games of PGN files with errors.")
@@ -102,18 +103,22 @@ def label(
     ],
     out: Out,
     engine: Annotated[str | None, typer.Option(help="Program that speaks UCI.")] = None,
+    net: Annotated[
+        str | None, typer.Option(help="Network file, default, or module:..., instead.")
+    ] = None,
     lc0: Annotated[Path | None, typer.Option(help="Weight file of lc0, instead.")] = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> int:
-    """Let a UCI engine, or a network of lc0, label positions of recorded games; the same command
-    resumes.
+    """Let a UCI engine, or a network, label positions of recorded games; the same command resumes.
 
     Example:  vecchess gather label runs/first --engine stockfish --every 3 --out data/labels
 
+    Example:  vecchess gather label runs/first --net default --out data/labels
+
     Example:  vecchess gather label runs/first --lc0 maia-1900.pb.gz --out data/labels
     """
-    work = _labelling(settings | {"engine": engine, "lc0": lc0})
+    work = _labelling(settings | {"engine": engine, "net": net, "lc0": lc0})
 
     def show(facts: dict[str, Any]) -> str:
         return f"{facts['searched_plies']:,} positions of {facts['games']:,} games in {out}"
@@ -126,17 +131,17 @@ def label(
 
 def _labelling(flags: dict[str, Any]) -> Callable[..., dict[str, Any]]:
     """The function that labels places as ``flags`` say."""
-    if (flags["engine"] is None) == (flags["lc0"] is None):
-        raise ConfigError("what is to label? give --engine PROGRAM or --lc0 FILE")
+    if sum(flags[kind] is not None for kind in LABELLERS) != 1:
+        raise ConfigError("what is to label? give --engine PROGRAM, --net NETWORK or --lc0 FILE")
     if flags["engine"] is not None:
         from vecchess.importers.label_games import gather_labels
 
         return partial(gather_labels, build_from_flags(EngineLabelsConfig, flags))
     if flags["nodes"] is not None or flags["multipv"] is not None:
         raise ConfigError("--nodes and --multipv belong to --engine: a network answers at once")
-    from vecchess.importers.lc0_label import gather_lc0_labels
+    from vecchess.importers.network_label import gather_network_labels
 
-    return partial(gather_lc0_labels, build_from_flags(Lc0LabelsConfig, flags))
+    return partial(gather_network_labels, build_from_flags(NetworkLabelsConfig, flags))
 
 
 def _gather(

@@ -76,8 +76,10 @@ class EngineLabelsConfig(LabelsConfig, EngineConfig):
     """Nodes a position."""
 
 
-class Lc0LabelsConfig(LabelsConfig):
-    """Settings of ``vecchess gather label --lc0``."""
+class NetworkLabelsConfig(LabelsConfig):
+    """Settings of ``vecchess gather label --net`` and ``--lc0``: one of the two."""
 
-    lc0: Path
+    net: str | None = None
+    """A network file, default, or a module of your own."""
+    lc0: Path | None = None
     """A weight file of lc0."""

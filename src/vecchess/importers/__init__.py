@@ -6,7 +6,7 @@ opening_file      start positions from EPD, FEN and PGN files
 engine_games      games of an engine against itself
 engine_selfplay   one of them, with random moves
 label_games       positions of recorded games, labelled by an engine
-lc0_label         the same by a network of lc0, many positions at a time
+network_label     the same by a network, many positions at a time
 recorded_places   the games of runs, folders, shards and PGN files, one at a time
 engine_pool       several engines at work on games, a process each, resumable
 engine_label      what an engine says of a position: policy target and value

@@ -1,0 +1,201 @@
+"""Positions of recorded games labelled by a network: many at a time, and resumable.
+
+The network is one of vecchess, after all of its time steps, one of lc0, or a module of the user.
+The policy target is its policy over the legal moves, without those below LEAST_SHARE; the value is
+its win, draw and loss. A label follows from its position and the moves before it, whatever else is
+asked with it. So one network learns what another has learnt (Hinton et al. 2015).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.planes import POSITION_INPUTS
+from vecchess.config.import_settings import NetworkLabelsConfig
+from vecchess.errors import ConfigError
+from vecchess.importers.import_folder import open_import_folder
+from vecchess.importers.import_writer import ImportWriter, OnImportProgress
+from vecchess.importers.label_games import labelled_plies, unlabelled_games
+from vecchess.importers.recorded_places import check_places, count_games
+from vecchess.inference.backend import Backend
+from vecchess.inference.backend_registry import open_backend
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.requests import Requests
+from vecchess.networks.module_spelling import is_module
+from vecchess.runtime.reporting import ReportLine, no_report
+from vecchess.shapes import TARGET_UNIT
+from vecchess.store.records import (
+    VALUE_UNIT,
+    GameRecords,
+    concatenate,
+    empty_fingerprint_columns,
+    empty_search_columns,
+)
+from vecchess.store.replay_positions import replay_positions
+
+if TYPE_CHECKING:
+    from vecchess.inference.playable_net import PlayableNet
+
+LEAST_SHARE = 0.001
+BATCH = 512
+"""Positions asked together, about."""
+HASH_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class Labeller:
+    """A network that answers questions."""
+
+    name: str
+    """Its kind and its hash: labels depend on nothing else."""
+    backend: Backend
+    num_planes: int
+    """Of its questions, see ``chess.planes``."""
+
+    def answer(self, requests: Requests) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Probabilities of the legal moves, in the order of ``requests.legal``, float64[R, L], and
+        of win, draw and loss, float64[R, 3]."""
+        engine = SlotEngine(self.backend, requests)
+        engine.submit(np.arange(requests.num_rows, dtype=np.int32))
+        while not engine.is_idle:
+            engine.step()
+        steps = requests.steps[:, None]
+        legal = np.arange(requests.legal.shape[1]) < requests.num_legal[:, None]
+        policy = requests.policy * self.backend.policy_scale / steps
+        outcomes = requests.wdl * self.backend.value_scale / steps
+        return _softmax(np.where(legal, policy, -np.inf)), _softmax(outcomes)
+
+
+def open_labeller(config: NetworkLabelsConfig) -> Labeller:
+    """The network that ``config`` names.
+
+    Raises ConfigError for none or two of them and for a module that cannot be made, NetworkError
+    for a network that cannot be used.
+    """
+    if config.net is not None and config.lc0 is None:
+        network = _load(config.net)
+        threads, rule = config.concurrency, ExitRule.never()
+        backend = open_backend("auto", network, BATCH, rule, threads=threads)
+        name = f"net {network.sha256[:HASH_DIGITS]}"
+        return Labeller(name, backend, network.config.num_planes)
+    if config.lc0 is not None and config.net is None:
+        from vecchess.lc0.lc0_backend import Lc0Backend
+        from vecchess.lc0.weights_file import load_weights
+
+        weights = load_weights(config.lc0)
+        lc0 = Lc0Backend(weights, BATCH, threads=config.concurrency)
+        return Labeller(f"lc0 {weights.sha256[:HASH_DIGITS]}", lc0, POSITION_INPUTS)
+    raise ConfigError("name one network: net or lc0")
+
+
+def _load(net: str) -> "PlayableNet":
+    """A network file, ``default``, or a module; raises as ``open_labeller``."""
+    if is_module(net):
+        from vecchess.networks.module_net import create_module_net
+
+        return create_module_net(net, seed=0)
+    from vecchess.snn.integer.net_file import load_net
+
+    return load_net(net)
+
+
+def gather_network_labels(
+    config: NetworkLabelsConfig,
+    places: Sequence[Path],
+    out: Path,
+    skip_bad: bool = False,
+    on_progress: OnImportProgress = lambda _: None,
+    report_line: ReportLine = no_report,
+) -> dict[str, Any]:
+    """Label the games of ``places`` that ``out`` does not hold yet; returns facts for JSON.
+
+    ``skip_bad`` leaves out bad games of PGN files; ``on_progress`` is called after each batch.
+    Raises as ``open_labeller``, and ConfigError for a missing place and for a folder with other
+    games; what was finished is written first, also on Ctrl-C.
+    """
+    labeller = open_labeller(config)
+    check_places(places)
+    with open_import_folder(out, config.facts(labeller.name, places)) as folder:
+        writer = ImportWriter(folder, config, count_games(places), on_progress)
+        unlabelled = unlabelled_games(config, places, folder, skip_bad, report_line)
+        try:
+            for games, plies in _batches(unlabelled, config):
+                writer.add(label_plies(labeller, games, plies))
+                writer.advance()
+        finally:
+            writer.write()
+        return writer.facts(labeller.name)
+
+
+def _batches(
+    games: Iterator[GameRecords], config: NetworkLabelsConfig
+) -> Iterator[tuple[GameRecords, NDArray[np.int64]]]:
+    """Whole games together, and the plies of them to label: indices into their ply columns."""
+    waiting, plies, begin = list[GameRecords](), list[int](), 0
+    for game in games:
+        waiting.append(game)
+        plies += (begin + ply for ply in labelled_plies(config, game))
+        begin += len(game.action)
+        if len(plies) >= BATCH:
+            yield concatenate(waiting), np.array(plies)
+            waiting, plies, begin = [], [], 0
+    if waiting:
+        yield concatenate(waiting), np.array(plies)
+
+
+def label_plies(labeller: Labeller, games: GameRecords, plies: NDArray[np.int64]) -> GameRecords:
+    """``games`` with labels at ``plies`` instead of what was recorded. Raises as below."""
+    columns: dict[str, Any] = _search_columns(labeller, games, plies)
+    columns |= empty_fingerprint_columns(games.num_games, len(games.action))
+    return replace(games, steps=np.zeros(len(games.action), np.uint8), **columns)
+
+
+def _search_columns(
+    labeller: Labeller, games: GameRecords, plies: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    """The search columns, ``win`` and ``draw`` of ``games`` with labels at ``plies``: int64[B],
+    indices into the ply columns, ascending.
+
+    A labelled ply counts as searched in full, with one visit. Raises DataError where a recorded
+    move is illegal.
+    """
+    requests = replay_positions(games, plies, labeller.num_planes).requests
+    policy, outcomes = labeller.answer(requests)
+    num_plies = len(games.action)
+    columns = empty_search_columns(num_plies)
+    columns["visits"][plies] = columns["full"][plies] = 1
+    win, draw = np.zeros((2, num_plies), np.uint16)
+    win[plies], draws = np.rint(outcomes[:, :2] * VALUE_UNIT).T
+    draw[plies] = np.minimum(draws, VALUE_UNIT - win[plies])
+    counts = np.zeros(num_plies, np.int64)
+    counts[plies], actions, shares = _targets(requests, policy)
+    return columns | {
+        "win": win,
+        "draw": draw,
+        "target_offsets": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        "target_action": actions,
+        "target_prob": shares,
+    }
+
+
+def _targets(
+    requests: Requests, policy: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.uint16]]:
+    """Number of moves of each row, then their action codes, ascending in a row, and shares."""
+    rows, places = np.nonzero(policy >= LEAST_SHARE)
+    actions = requests.legal[rows, places]
+    order = np.lexsort((actions, rows))
+    shares = np.rint(policy[rows, places] * TARGET_UNIT).astype(np.uint16)
+    return np.bincount(rows, minlength=len(policy)), actions[order], shares[order]
+
+
+def _softmax(logits: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Of each row."""
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return shares
