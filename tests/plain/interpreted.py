@@ -32,8 +32,17 @@ def _replace(module: Any, plain: dict[str, Any]) -> None:
         setattr(module, name, function)
 
 
+def _replace_everywhere(name: str, intrinsic: Any, function: Any) -> None:
+    """In all modules that have imported ``intrinsic``."""
+    modules = [module for key, module in sys.modules.items() if key.startswith("vecchess.")]
+    holders = [module for module in modules if getattr(module, name, None) is intrinsic]
+    assert holders, name
+    for module in holders:
+        setattr(module, name, function)
+
+
 def _install() -> None:
-    """Replace the intrinsics of each module, before a module above it imports them."""
+    """Replace the intrinsics of each module, before a module above it imports them, or after."""
     _replace(bits, instructions.BITS)
     from vecchess.chess.bitboards import hash as hashing
     from vecchess.chess.bitboards import rays
@@ -45,7 +54,8 @@ def _install() -> None:
     emit.emit8 = emit.emit16 = emit._emit_in_fours
     from vecchess.search.kernels import atomic
 
-    _replace(atomic, instructions.ATOMIC)
+    for name, function in instructions.ATOMIC.items():  # ``vecchess.search`` imports its kernels
+        _replace_everywhere(name, getattr(atomic, name), function)
     from vecchess import memory_layout
 
     memory_layout.Record.__new__ = lambda cls, address: instructions.PlainRecord(  # type: ignore

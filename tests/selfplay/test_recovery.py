@@ -89,7 +89,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> GameRecords:
 @pytest.mark.slow
 def test_a_device_that_is_lost_again_and_again(tmp_path: Path, undisturbed: GameRecords) -> None:
     """Its worker ends and is replaced; the games are those of a run without trouble."""
-    run, notes, restarts = played(tmp_path, f"{FAKE}?lost_after=150&latency=2ms")
+    run, notes, restarts = played(tmp_path, f"{FAKE}?lost_after=50&latency=2ms")
     assert restarts > 0
     assert all("it is a fake, and lost" in line for line in notes.deaths)
     assert digest_of(run, 0, NUM_GAMES) == undisturbed.digest()
@@ -145,7 +145,7 @@ def test_what_a_lost_device_leaves_is_saved_at_once(
 def test_a_device_that_is_lost_before_any_answer(tmp_path: Path) -> None:
     """Three steps of four: no worker gets further than the one before."""
     with pytest.raises(WorkerDied, match="3 times in a row: the device failed"):
-        played(tmp_path, f"{FAKE}?lost_after=3")
+        played(tmp_path, f"{FAKE}?of=reference&lost_after=3")
 
 
 def test_wrong_answers_are_found_by_playing_again(tmp_path: Path, undisturbed: GameRecords) -> None:
