@@ -13,18 +13,17 @@ import numba
 import pytest
 
 from tests.test_architecture import PACKAGE, imported_modules
-from vecchess.jit import STACK, cache_dir, kernel, observe_compiling, user_cache
+from vecchess.jit import cache_dir, kernel, kernel_sources, observe_compiling, user_cache
 
 DECORATORS = {f"vecchess.jit.{name}" for name in ("kernel", "inline", "part", "paste")}
 
 
 def files_with_kernels() -> list[Path]:
-    return sorted(
+    return [
         file
-        for folder in STACK
-        for file in (PACKAGE / folder).rglob("*.py")
+        for file in sorted(PACKAGE.rglob("*.py"))
         if "vecchess.jit" in file.read_text() and imported_modules(file) & DECORATORS
-    )
+    ]
 
 
 def imported_at_run_time(file: Path) -> set[str]:
@@ -50,33 +49,30 @@ def files_behind(file: Path) -> set[Path]:
 def test_kernels_are_made_of_what_names_their_cache() -> None:
     """They take no constant from a file that the hash of their cache leaves out."""
     files = files_with_kernels()
-    found = [
-        f"{file.relative_to(PACKAGE)} from {source.relative_to(PACKAGE)}"
-        for file in files
-        for source in files_behind(file)
-        if not is_hashed(source, file.relative_to(PACKAGE).parts[0])
-    ]
     assert len(files) > 50
-    assert found == []
+    for file in files:
+        module = ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
+        assert {file, *files_behind(file)} <= set(kernel_sources(module)), module
 
 
-def is_hashed(source: Path, folder: str) -> bool:
-    """Whether the cache of a folder's kernels is named after ``source`` too."""
-    parts = source.relative_to(PACKAGE).parts
-    return len(parts) == 1 or parts[0] in STACK[: STACK.index(folder) + 1]
+def test_an_edit_elsewhere_compiles_nothing_anew() -> None:
+    """The kernels of chess know no search, and no kernel knows the supervisor."""
+    for file in kernel_sources("vecchess.chess.make"):
+        assert "search" not in file.parts
+    for kernels in files_with_kernels():
+        module = ".".join(kernels.relative_to(PACKAGE.parent).with_suffix("").parts)
+        assert not any("supervisor" in file.parts for file in kernel_sources(module))
 
 
-@pytest.mark.parametrize(
-    ("module", "folder"),
-    [("vecchess.chess.make", "chess"), ("vecchess.rng", STACK[0]), ("tests.x", STACK[-1])],
-)
-def test_kernels_are_kept_with_their_folder(module: str, folder: str) -> None:
+def test_kernels_of_other_programs_are_named_after_their_file() -> None:
     def function() -> int:
         return 1
 
-    function.__module__ = module
     kernel(function)
-    assert str(cache_dir(folder)) == numba.core.config.CACHE_DIR
+    assert str(cache_dir(__name__)) == numba.core.config.CACHE_DIR
+    sources = kernel_sources(__name__)
+    assert Path(__file__) in sources
+    assert PACKAGE / "jit.py" in sources
 
 
 def test_without_a_home_kernels_are_kept_in_a_folder_of_the_users_own(
@@ -95,10 +91,6 @@ def test_without_a_home_kernels_are_kept_in_a_folder_of_the_users_own(
     assert own.stat().st_mode & 0o077 == 0
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
     assert user_cache() == Path("/elsewhere/vecchess")
-
-
-def test_folders_keep_their_kernels_apart() -> None:
-    assert len({cache_dir(folder) for folder in STACK}) == len(STACK)
 
 
 CALL = """
@@ -153,7 +145,7 @@ def test_waiting_for_another_process_that_compiles_counts_as_compiling(tmp_path:
 
     compiled = kernel(waited_for)
     began, told = threading.Event(), list[bool]()
-    lock = cache_dir() / f"{waited_for.__module__}.{waited_for.__qualname__}.lock"
+    lock = cache_dir(__name__) / f"{waited_for.__module__}.{waited_for.__qualname__}.lock"
 
     def observe(is_compiling: bool) -> None:
         told.append(is_compiling)

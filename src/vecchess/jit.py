@@ -1,10 +1,10 @@
 """Compilation of kernels: four decorators over numba, and a cache that never serves old code.
 
 numba's own cache looks only at the file of the entry point, so an edit of a function inlined into
-it would go unnoticed. Here the kernels of a folder have a cache directory named after a hash of
-every source file they may be made of (that folder and those below it, ``STACK``), the numba
-version and the processor, under the user's cache directory. Nothing in it depends on where the
-sources lie, so a second checkout of the same sources finds the kernels compiled.
+it would go unnoticed. Here the kernels of a module have a cache directory named after a hash of
+every source file that they may be made of (the module, what it imports, what that imports and so
+on), the numba version and the processor, under the user's cache directory. Nothing in it depends
+on where the sources lie, so a second checkout of the same sources finds the kernels compiled.
 
 Decisions 41, 197, 207 and 219.
 """
@@ -12,12 +12,14 @@ Decisions 41, 197, 207 and 219.
 import hashlib
 import os
 import platform
+import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 from numba.core import caching
@@ -33,38 +35,69 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 # Functions that only kernels call need no wrappers for Python: a fifth of the time to compile.
 _PART_OPTIONS = _OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-STACK = (
-    "config", "chess", "snn", "inference", "search", "runtime", "store", "selfplay", "env", "train",
-)  # fmt: skip
-"""Folders with kernels, or with code that kernels take in, from below: each imports from those
-before it and from the files beside them."""
+_IMPORT = re.compile(
+    r"^ *(?:from (vecchess[\w.]*) import (\([^)]*\)|.*)|import (vecchess[\w.]*))", re.MULTILINE
+)
+
+
+def cache_base() -> Path:
+    """The directory that holds the cache directories of all kernels; it need not exist."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(chosen) if chosen else user_cache() / "numba"
 
 
 @cache
-def cache_dir(folder: str = STACK[-1]) -> Path:
-    """Directory of the compiled kernels of ``folder``, one of ``STACK``.
+def cache_dir(module: str) -> Path:
+    """Directory of the compiled kernels of ``module``, a name with dots.
 
     Its name has a hash of the sources that they may be made of, of this numba and this CPU.
     """
     digest = hashlib.sha256()
-    for source in _sources(folder):
-        digest.update(source.as_posix().encode())
-        digest.update((_PACKAGE / source).read_bytes())
+    for source in kernel_sources(module):
+        digest.update(_source(source).digest)
     for fact in (numba.__version__, platform.machine(), f"{cpu_name()}:{sorted(cpu_features())}"):
         digest.update(fact.encode())
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    base = Path(chosen) if chosen else user_cache() / "numba"
-    name = f"{__version__}-{folder}-{digest.hexdigest()[:16]}"
+    name = f"{__version__}-{module.removeprefix('vecchess.')}-{digest.hexdigest()[:16]}"
+    base = cache_base()
     return _writable(base / name) or _writable(_temporary() / name) or base / name
 
 
-def _sources(folder: str) -> list[Path]:
-    """The files of ``folder`` and of all below it, relative to the package."""
-    below = STACK[: STACK.index(folder) + 1]
-    files = [*_PACKAGE.glob("*.py")]
-    for name in below:
-        files += (_PACKAGE / name).rglob("*.py")
-    return sorted(file.relative_to(_PACKAGE) for file in files)
+def kernel_sources(module: str) -> list[Path]:
+    """The file of ``module`` and all of this package that it imports, directly or not, sorted."""
+    own = getattr(sys.modules.get(module), "__file__", None)
+    found: set[Path] = set()
+    waiting = [Path(own)] if own else list(_files(module))
+    while waiting:
+        if (file := waiting.pop()) not in found:
+            found.add(file)
+            waiting += _source(file).imported
+    return sorted(found)
+
+
+class _Source(NamedTuple):
+    digest: bytes
+    """Hash of the file's content and of its path in the package."""
+    imported: list[Path]
+    """The files of this package that it imports, those for types alone too."""
+
+
+@cache
+def _source(file: Path) -> _Source:
+    content = file.read_bytes()
+    is_ours = file.is_relative_to(_PACKAGE)
+    name = file.relative_to(_PACKAGE).as_posix() if is_ours else file.name
+    imported: list[Path] = []
+    for package, names, module in _IMPORT.findall(content.decode()):
+        for part in re.findall(r"\w+", names) or [""]:
+            imported += _files(f"{package}.{part}") or _files(package or module)
+    return _Source(hashlib.sha256(name.encode() + content).digest(), imported)
+
+
+@cache
+def _files(module: str) -> list[Path]:
+    """The file of a module of this package; empty where there is none."""
+    place = _PACKAGE.parent.joinpath(*module.split("."))
+    return [file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()]
 
 
 def user_cache() -> Path:
@@ -75,14 +108,6 @@ def user_cache() -> Path:
         return Path.home() / ".cache" / "vecchess"
     except RuntimeError:  # no HOME, and a user without an entry, as in some containers
         return _temporary()
-
-
-def _folder_of(function: Callable[..., Any]) -> str:
-    """The folder of ``STACK`` that a kernel belongs to; the last one for tests and the like."""
-    parts = function.__module__.split(".")
-    if parts[0] == "vecchess" and len(parts) == 2:
-        return STACK[0]
-    return parts[1] if parts[0] == "vecchess" and parts[1] in STACK else STACK[-1]
 
 
 def _writable(directory: Path) -> Path | None:
@@ -130,7 +155,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     a cache does not bear two writers, and compiling twice would take as long.
     """
     config: Any = numba_config
-    folder = cache_dir(_folder_of(function))
+    folder = cache_dir(function.__module__)
     config.CACHE_DIR = str(folder)
     if _Locator is not object:
         config.CACHE_LOCATOR_CLASSES = f"{__name__}.{KernelCacheLocator.__name__}"

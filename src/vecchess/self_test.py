@@ -15,7 +15,7 @@ from rich.console import Console
 from vecchess import __version__
 from vecchess.config import SelfplayConfig
 from vecchess.errors import VecchessError
-from vecchess.jit import cache_dir
+from vecchess.jit import cache_base
 from vecchess.machine_limits import MEGABYTE, machine_limits, num_cores
 from vecchess.runtime.devices import visible_gpus
 from vecchess.selfplay.run_selfplay import play_run
@@ -37,7 +37,7 @@ def examine(console: Console) -> dict[str, Any]:
         "cores": num_cores(),
         "limits": _limits(),
         "gpus": visible_gpus(),
-        "cache": str(cache_dir()),
+        "cache": str(cache_base()),
     }
     with tempfile.TemporaryDirectory(prefix="vecchess-doctor-") as folder:
         run = RunFolder(Path(folder) / "run")

@@ -14,7 +14,7 @@ from typing import Any
 from tests.docs.blocks import ROOT, Block
 from tests.docs.scale import scaled
 from tests.system.commands import inside
-from vecchess.jit import cache_dir
+from vecchess.jit import cache_base
 
 LINKED = ("configs", "bench", "docs", "src")
 """Folders of the repository that a reader's commands may name."""
@@ -41,7 +41,7 @@ class Reader:
         program = programs / "vecchess"
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m vecchess_cli.main "$@"\n')
         program.chmod(0o755)
-        kernels = os.environ.get("NUMBA_CACHE_DIR") or str(cache_dir().parent)
+        kernels = os.environ.get("NUMBA_CACHE_DIR") or str(cache_base())
         interpreter = Path(sys.executable).parent
         self.environ = os.environ | {
             "PATH": f"{programs}:{interpreter}:{os.environ['PATH']}:/usr/games",

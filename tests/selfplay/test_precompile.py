@@ -35,7 +35,7 @@ def test_the_first_run_compiles_and_the_second_does_not(
                 assert warmup.finish("constant")
             said.append(lines)
     finally:
-        for file in cache_dir("selfplay").glob(f"test-{search}-*.compiled"):
+        for file in cache_dir(precompile.__name__).glob(f"test-{search}-*.compiled"):
             file.unlink()
     assert "compiled in" in said[0][-1]
     assert said[1] == []
@@ -66,7 +66,7 @@ def test_who_waits_can_look_and_leave(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not warmup.finish("constant", lambda: len(looks.append("") or looks) > 3)
     assert len(looks) == 4
     assert not active_children()
-    assert not list(cache_dir("selfplay").glob("test-left-*"))
+    assert not list(cache_dir(precompile.__name__).glob("test-left-*"))
 
 
 def test_a_helper_asks_a_network_while_others_compile(monkeypatch: pytest.MonkeyPatch) -> None:

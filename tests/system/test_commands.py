@@ -9,13 +9,13 @@ from vecchess import self_test
 from vecchess.bench import throughput
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.tune import slot_search
-from vecchess.jit import cache_dir
+from vecchess.jit import cache_base
 from vecchess.machine_limits import num_cores
 from vecchess.snn.integer import net_file
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import RunFolder
 
-NUMBA_CACHE = str(cache_dir().parent)
+NUMBA_CACHE = str(cache_base())
 """Kernels stay where they are compiled already when a test moves the user's cache."""
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.evaluate.players import small_net
 from tests.system.commands import inside, last_json, start
-from vecchess.jit import cache_dir
+from vecchess.jit import cache_base
 from vecchess.snn.integer.net_file import save_net
 
-NUMBA_CACHE = str(cache_dir().parent)
+NUMBA_CACHE = str(cache_base())
 """Kernels stay where they are compiled already when a test moves the user's cache."""
 
 

@@ -17,7 +17,7 @@ from vecchess.config import (
 )
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import MODULE_BACKEND
-from vecchess.jit import cache_dir
+from vecchess.jit import cache_base, cache_dir
 from vecchess.machine_limits import num_cores
 from vecchess.networks.module_spelling import is_module
 from vecchess.runtime.devices import CPU, Share, parse_gpus, see_only
@@ -69,7 +69,7 @@ def compiling(
     ``report_line`` gets lines about it."""
     kind = config.net if config.net in BUILT_IN_NETS else config.backend
     kind = MODULE_BACKEND if is_module(config.net) else kind
-    mark, start = cache_dir("search") / f"{program}-{kind}.compiled", monotonic()
+    mark, start = cache_dir(__name__) / f"{program}-{kind}.compiled", monotonic()
     if mark.exists():
         yield
         return
@@ -78,5 +78,5 @@ def compiling(
     is_cpu = parse_gpus(config.gpus)[0] == CPU
     with network_compiler(build(SelfplayConfig, known)) if is_cpu else nullcontext():
         yield
-    report_line(f"compiled in {monotonic() - start:.1f} s, kept in {mark.parent}")
+    report_line(f"compiled in {monotonic() - start:.1f} s, kept in {cache_base()}")
     mark.touch()

@@ -110,7 +110,7 @@ def _key(config: NetConfig, state: SlotState, min_steps: int) -> TuningKey:
         torch.cuda.get_device_name(),
         "cuda",
         config,
-        kernels=cache_dir("inference").name,
+        kernels=cache_dir(__name__).name,
         torch=torch.__version__,
         triton=triton.__version__,
         types=[str(tensor.dtype) for tensor in (state.membranes, state.stream)],

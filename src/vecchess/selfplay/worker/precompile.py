@@ -24,7 +24,7 @@ from vecchess.errors import VecchessError
 from vecchess.inference.backend_registry import MODULE_BACKEND
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
-from vecchess.jit import cache_dir
+from vecchess.jit import cache_base, cache_dir
 from vecchess.machine_limits import num_cores
 from vecchess.networks.module_spelling import is_module
 from vecchess.runtime.child_process import (
@@ -109,14 +109,14 @@ class Precompiler:
             if helper.exitcode == 0:
                 mark.touch()
         spent = monotonic() - self._start
-        self._report_line(f"compiled in {spent:.1f} s, kept in {cache_dir('selfplay')}")
+        self._report_line(f"compiled in {spent:.1f} s, kept in {cache_base()}")
         return True
 
     def _start_helper(
         self, kind: str, what: str, work: Callable[..., None], *arguments: object
     ) -> None:
         """Start a helper for kernels that have no mark."""
-        mark = cache_dir("selfplay") / _MARK.format(kind)
+        mark = cache_dir(__name__) / _MARK.format(kind)
         if mark.exists():
             return
         self._report_line(f"compiling {what} (once per version) ...")
