@@ -1,11 +1,14 @@
 """Settings of all tests."""
 
 import gc
+import hashlib
 import math
 import os
 import shutil
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -69,6 +72,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def _commit(folder: Path) -> str:
+    """The commit that is checked out in ``folder``; "" where git cannot say."""
+    head = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+    return subprocess.run(head, capture_output=True, text=True, check=False).stdout.strip()
+
+
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reads that fail are tried again at once."""
@@ -81,11 +90,16 @@ def _most_seconds(item: pytest.Item) -> float:
     return float(timeout.args[0]) if timeout and item.get_closest_marker("slow") else 0.0
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Whole runs first, so that no process is left with the longest at the end; of the slow tests
-    those last that may take the longest. Skip what needs Stockfish where there is none, unless it
-    has to be there."""
-    items.sort(key=lambda item: (_most_seconds(item), "system" not in item.path.parts))
+    those last that may take the longest. With ``--minutes`` the commit's hash draws which files
+    come first: no test is left out for long. Skip what needs Stockfish where there is none, unless
+    it has to be there."""
+    if config.getoption("--minutes") is None:
+        items.sort(key=lambda item: (_most_seconds(item), "system" not in item.path.parts))
+    else:
+        commit = _commit(config.rootpath)
+        items.sort(key=lambda item: hashlib.sha256(f"{commit} {item.path.name}".encode()).digest())
     if shutil.which("stockfish") or shutil.which("/usr/games/stockfish"):
         return
     if os.environ.get("VECCHESS_REQUIRE_STOCKFISH"):
