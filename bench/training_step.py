@@ -91,7 +91,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": str(tree.resolve() / "src")},
+            env=os.environ | {"PYTHONPATH": f"{tree.resolve() / 'src'}:{HERE.parent.parent}"},
         )
 
     def ask(self, question: str) -> Any:
@@ -146,8 +146,8 @@ def _shares(step: Any) -> dict[str, float]:
 def _make_step(net: str, batch: int, folded: bool, settings: dict[str, Any]) -> Any:
     """A function that makes one step of a learner of network ``net``."""
     import torch
+    from bench.peers.training import settled
 
-    from vecchess.bench.training import settled
     from vecchess.config import TrainConfig, build
     from vecchess.snn.create import sizes_of
     from vecchess.snn.modules.network import SpikingNet

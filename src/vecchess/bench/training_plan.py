@@ -1,4 +1,4 @@
-"""``vecchess plan``: what a training will cost here, from some seconds of playing and learning.
+"""``vecchess train --plan``: what a training will cost here, by some seconds of it.
 
 The network is the one that the run starts with: a trained one spikes more or less, and its games
 are longer or shorter. Starting and compiling are not counted. Decision 230.
@@ -32,6 +32,7 @@ from vecchess.train.run_train import check_settings
 from vecchess.train.training_matches import OPPONENTS, player_queries
 
 SCHEMA = 1
+MEASURED_S = 10.0
 BYTES_PER_PLY, BYTES_PER_SEARCH = 6.5, 75.0
 """Of a shard, for a move that was sampled, and for one with the target of a search."""
 TENSORS_IN_CHECKPOINT = 4
@@ -131,8 +132,8 @@ class TrainingPlan:
         }
 
 
-def plan_training(config: TrainConfig, seconds: float, report_line: ReportLine) -> TrainingPlan:
-    """Measure play, then each phase of learning, for ``seconds`` each; other machines count as
+def plan_training(config: TrainConfig, report_line: ReportLine) -> TrainingPlan:
+    """Measure play, then each phase of learning, for ``MEASURED_S`` each; other machines count as
     alike. ``report_line`` gets what takes time. Nothing stays on disk.
 
     Raises ConfigError, NetworkError or DataError for what ``vecchess train`` refuses, and
@@ -153,12 +154,12 @@ def plan_training(config: TrainConfig, seconds: float, report_line: ReportLine) 
         net = store_first_net(config, run)
         playing = None
         if config.objective != "supervised":
-            report_line(f"playing for {seconds:g} s ...")
-            playing = playing_speed(config, devices, run, net, seconds, report_line)
-        report_line(f"learning for {seconds:g} s a phase ...")
+            report_line(f"playing for {MEASURED_S:g} s ...")
+            playing = playing_speed(config, devices, run, net, MEASURED_S, report_line)
+        report_line(f"learning for {MEASURED_S:g} s a phase ...")
         games = Path(folder) / "games"
         games.mkdir()
-        learning = learning_speed(config, devices, games, seconds)
+        learning = learning_speed(config, devices, games, MEASURED_S)
         num_weights = sum(weight.numel() for weight in first_net(config).parameters())
         return TrainingPlan(
             config, devices, playing, learning, net.file.stat().st_size, num_weights
