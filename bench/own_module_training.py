@@ -91,7 +91,7 @@ class Ours:
         self.learner.step(samples, 0.0, [0.0])
 
     def cross_entropy(self, samples: Samples[Tensor]) -> float:
-        """Of the policy over legal moves, after the last time step."""
+        """The policy's, over legal moves, after the last time step."""
         return float(self.learner.evaluate([samples])["cross_entropy"][-1])
 
 

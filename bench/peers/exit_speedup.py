@@ -138,6 +138,6 @@ def _row(margin: int, laps: Laps, time_steps: int, fixed: str, slots: str) -> di
 
 
 def step_ratio(laps: Laps, one: str, other: str) -> float:
-    """As ``ratio``, of time steps/s, independent of the steps an answer takes."""
+    """The ratio of time steps/s, independent of the steps an answer takes."""
     pairs = zip(laps[one], laps[other], strict=True)
     return median((a.steps / a.spent_s) / (b.steps / b.spent_s) for a, b in pairs)

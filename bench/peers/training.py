@@ -14,7 +14,6 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from vecchess.bench.inference import SPIKING
 from vecchess.bench.paired_timing import Count, Laps, core_share, ratio, speed, time_in_turns
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.sample import random_planes
@@ -165,7 +164,7 @@ def _learners(config: TrainingBench, sizes: NetConfig) -> list[TrainingEntrant]:
         learner(FOLDED, lambda: settled(ours(), planes)),
         learner(TWIN, lambda: ours(twin_sizes(sizes))),
     ]
-    if (sizes.kind, sizes.neuron) == SPIKING:
+    if (sizes.kind, sizes.neuron) == ("residual", "lif"):  # the loop is written for these
         channels_first = planes.permute(0, 3, 1, 2).contiguous()
         learners.append(learner(SNNTORCH, lambda: TrainingLoop(sizes), channels_first))
     return learners

@@ -90,8 +90,8 @@ def test_step_of_the_learner_is_timed_beside_another_tree(tmp_path) -> None:
     sizes = tmp_path / "wee.toml"
     sizes.write_text("blocks = 1\nchannels = 32\ntime_steps = 2\n")
     options = ["--nets", str(sizes), "--batch", "4", "--rounds", "2", "--shares"]
-    script = [sys.executable, str(root / "bench" / "training_step.py"), "--before", str(root)]
-    done = subprocess.run([*script, *options], capture_output=True, text=True, check=True)
+    script = [sys.executable, "-m", "bench.training_step", "--before", str(root)]
+    done = subprocess.run([*script, *options], cwd=root, capture_output=True, text=True, check=True)
     facts = json.loads(done.stdout)
     assert facts["samples_per_cpu_s"] > 0 < facts["before_samples_per_cpu_s"]
     assert facts["ratio"] > 0

@@ -41,8 +41,6 @@ CPU_SLOTS = 256
 ROWS_PER_SLOT = 4
 """Positions a slot, where --positions is 0."""
 TWIN_SEED = 0
-SPIKING = "residual", "lif"
-"""Kind and neuron of networks that have a twin."""
 BITS = "bits"
 """How answers agree of which every accumulator is equal."""
 
@@ -145,9 +143,9 @@ def absent(name: str, reason: str) -> dict[str, Any]:
 def _no_twin(net: PlayableNet, with_twin: bool) -> str:
     if not with_twin:
         return "not asked for"
-    if not isinstance(net, IntegerNet) or (net.config.kind, net.config.neuron) != SPIKING:
-        return "only spiking residual networks have a ReLU twin"
-    return ""
+    if isinstance(net, IntegerNet) and net.config.kind == "residual" and net.config.neuron == "lif":
+        return ""
+    return "only spiking residual networks have a ReLU twin"
 
 
 def prepared(config: InferenceBench) -> tuple[EntrantSetup, int]:

@@ -38,10 +38,9 @@ from vecchess.train.data.samples import Samples, SharedBuffers
 from vecchess.train.dataset_source import DatasetSource
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.initial_network import first_net
-from vecchess.train.publish import PublishedNet, publish
+from vecchess.train.publish import PublishedNet
 from vecchess.train.selfplay_source import selfplay_config
 from vecchess.train.step.learner import Learner
-from vecchess.train.step.trained_module import exported_net
 
 SETTLE_S = 1.0
 WARM_UP = 3
@@ -49,7 +48,7 @@ WARM_UP = 3
 TURNS = 1 << 16
 """More turns of a seat than are measured."""
 NUM_GAMES, MAX_PLIES = 64, 120
-"""Of the made-up games."""
+"""Number and longest length of made-up games."""
 TARGET_MOVES = 15
 SHARD_GAMES = 64
 FLOAT, FOLDED = "float", "folded"
@@ -81,14 +80,9 @@ class LearningSpeed(NamedTuple):
     """Speeds of learning."""
 
     phases: dict[str, Speed]
-    """Of ``FLOAT`` and ``FOLDED``, those that the run has."""
+    """Speeds by name: ``FLOAT``, ``FOLDED`` or both, as the run has them."""
     recorded_samples: int
     """Samples of the whole run where it learns from recorded games alone; else 0."""
-
-
-def store_first_net(config: TrainConfig, run: RunFolder) -> PublishedNet:
-    """Write the network that the run starts with to ``run``."""
-    return publish(exported_net(first_net(config)), run, 0, 0)
 
 
 def playing_speed(
@@ -127,11 +121,11 @@ class _PlayMeter:
         self._meter: CostMeter | None = None
 
     def report_line(self, line: str) -> None:
-        """See ``SelfplayWatcher``."""
+        """Pass the line on."""
         self._report_line(line)
 
     def update(self, supervisor: Supervisor) -> None:
-        """See ``SelfplayWatcher``."""
+        """Begin, measure or end, as the workers are."""
         done, workers = supervisor.positions[0], list(supervisor.workers.values())
         if self.speed is not None or not done or any(w.stage != "playing" for w in workers):
             return
@@ -253,7 +247,8 @@ def _phases(
 ) -> dict[str, Speed]:
     on_gpu = learner.ranks.device.type == "cuda"
     found: dict[str, Speed] = {}
-    for name in _phase_names(config, learner.net.folded):
+    is_folded = learner.net.folded
+    for name in [FLOAT] * (not is_folded) + [FOLDED] * (is_folded or config.fold_at < 1):
         learner.begin_generation()
         if name == FOLDED:
             learner.fold()
@@ -266,10 +261,6 @@ def _phases(
             num_steps, cost = num_steps + 1, meter.read()
         found[name] = Speed(num_steps * config.batch_size, cost)
     return found
-
-
-def _phase_names(config: TrainConfig, is_folded: bool) -> list[str]:
-    return [FLOAT] * (not is_folded) + [FOLDED] * (is_folded or config.fold_at < 1)
 
 
 def _step(learner: Learner, batches: Iterator[Samples[torch.Tensor]]) -> None:
