@@ -38,7 +38,7 @@ from vecchess.store.id_set import IdSet
 SCHEMA = 1
 ENDLESS = 1 << 40
 SIZES = NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4)
-"""Of the network: the host's work depends on its planes alone."""
+"""Sizes of the network: the host's work depends on its planes alone."""
 PARTS = {
     "start_games": ("server", "_start_games"),
     "collect": ("server", "_collect"),

@@ -1,7 +1,7 @@
 """The processor's inference kernels on one core, paired with those of another commit.
 
-    python bench/kernels_paired.py --before ../other
-    python bench/kernels_paired.py --before ../other --cases default:exits,default:twin --rounds 20
+    python -m bench.kernels_paired --before ../other
+    python -m bench.kernels_paired --before ../other --cases default:exits,default:twin --rounds 20
 
 A case is a network (a preset, a file or "default"), at fixed T; ``NET:exits`` leaves by the rule
 stored with it, and ``NET:twin`` is the ReLU twin of its size with random weights. Each tree has a
@@ -13,13 +13,13 @@ ratio; fails where the two trees do not give the same bits.
 import argparse
 import hashlib
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from statistics import median
 from time import process_time
-from typing import IO, Any
+from typing import Any
+
+from bench.paired_trees import ROOT, TreeWorker, ratio_facts
 
 HERE = Path(__file__).resolve()
 CASES = "tiny,small,base,default,default:exits,default:twin,configs/nets/rate-coded.toml"
@@ -46,21 +46,21 @@ def main() -> None:
 
 def measure(case: str, options: argparse.Namespace) -> dict[str, Any]:
     """Positions per processor second of both trees, in turns."""
-    trees = {"before": options.before, "now": HERE.parent.parent}
-    workers = {name: _start(tree, case, options) for name, tree in trees.items()}
+    arguments = ["--before", ".", "--worker", case]
+    arguments += ["--positions", str(options.positions), "--slots", str(options.slots)]
+    trees = {"before": options.before, "now": ROOT}
+    workers = {name: TreeWorker(HERE, tree, arguments) for name, tree in trees.items()}
     spent: dict[str, list[float]] = {name: [] for name in workers}
     answers: dict[str, Any] = {}
     for _ in range(WARM_UP + options.rounds):
         for name, worker in workers.items():
-            answers[name], seconds = _ask(worker)
+            answers[name], seconds = worker.ask("pass")
             spent[name].append(seconds)
     for worker in workers.values():
-        _open(worker.stdin).close()
-        worker.wait()
+        worker.close()
     if answers["before"] != answers["now"]:
         raise SystemExit(f"{case}: the two trees give different answers {answers}")
     timed = {name: seconds[WARM_UP:] for name, seconds in spent.items()}
-    ratios = sorted(a / b for a, b in zip(timed["before"], timed["now"], strict=True))
     return {
         "schema": 1,
         "case": case,
@@ -69,33 +69,8 @@ def measure(case: str, options: argparse.Namespace) -> dict[str, Any]:
         "positions_per_cpu_s": {
             name: round(options.positions / median(seconds)) for name, seconds in timed.items()
         },
-        "ratio": round(median(ratios), 3),
-        "ratio_quartiles": [round(ratios[len(ratios) * part // 4], 3) for part in (1, 3)],
+        **ratio_facts(timed["before"], timed["now"]),
     }
-
-
-def _start(tree: Path, case: str, options: argparse.Namespace) -> "subprocess.Popen[str]":
-    command = [sys.executable, str(HERE), "--before", str(tree), "--worker", case]
-    command += ["--positions", str(options.positions), "--slots", str(options.slots)]
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(tree.resolve() / "src")},
-    )
-
-
-def _ask(worker: "subprocess.Popen[str]") -> tuple[Any, float]:
-    """What a pass answered, and its processor time in s."""
-    print("pass", file=_open(worker.stdin), flush=True)
-    answers, seconds = json.loads(_open(worker.stdout).readline())
-    return answers, seconds
-
-
-def _open(pipe: IO[str] | None) -> IO[str]:
-    assert pipe is not None
-    return pipe
 
 
 def serve(case: str, positions: int, slots: int) -> None:

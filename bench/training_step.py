@@ -1,9 +1,9 @@
 """A whole training step on one core: samples/s and shares of the time, paired with another commit.
 
-    python bench/training_step.py                              tiny, small and base of this tree
-    python bench/training_step.py --before ../other --nets small --rounds 12
-    python bench/training_step.py --shares                     where a step spends its time
-    python bench/training_step.py --nets small --before . --settings '{"precision": "bf16"}'
+    python -m bench.training_step                              tiny, small and base of this tree
+    python -m bench.training_step --before ../other --nets small --rounds 12
+    python -m bench.training_step --shares                     where a step spends its time
+    python -m bench.training_step --nets small --before . --settings '{"precision": "bf16"}'
 
 Each tree has a process of its own with one thread; they take turns, one step each, and what counts
 is processor time, so that other users of the machine change the ratio little. A step is the
@@ -14,14 +14,14 @@ set, and legal moves drawn, at random. Prints one JSON object a network.
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 from statistics import median
 from time import process_time
-from typing import IO, Any
+from typing import Any
+
+from bench.paired_trees import ROOT, TreeWorker, ratio_facts
 
 HERE = Path(__file__).resolve()
 WARM_UP = 3
@@ -56,20 +56,18 @@ def main() -> None:
 
 def measure(net: str, options: argparse.Namespace) -> dict[str, Any]:
     """Samples per processor second of this tree, and of the other in turns with it."""
-    here = Worker(HERE.parent.parent, net, options, options.both | options.settings)
+    here = _worker(ROOT, net, options, options.both | options.settings)
     workers = [here]
     if options.before:
-        workers.insert(0, Worker(options.before, net, options, options.both))
+        workers.insert(0, _worker(options.before, net, options, options.both))
     spent: list[list[float]] = [[] for _ in workers]
     for _ in range(options.rounds):
         for worker, row in zip(workers, spent, strict=True):
             row.append(worker.ask("step"))
     facts: dict[str, Any] = {"samples_per_cpu_s": round(options.batch / median(spent[-1]), 1)}
     if options.before:
-        ratios = sorted(before / after for before, after in zip(*spent, strict=True))
         facts["before_samples_per_cpu_s"] = round(options.batch / median(spent[0]), 1)
-        facts["ratio"] = round(median(ratios), 3)
-        facts["ratio_quartiles"] = [round(ratios[len(ratios) * part // 4], 3) for part in (1, 3)]
+        facts |= ratio_facts(*spent)
     if options.shares:
         facts["shares"] = here.ask("shares")
     for worker in workers:
@@ -77,37 +75,13 @@ def measure(net: str, options: argparse.Namespace) -> dict[str, Any]:
     return facts
 
 
-class Worker:
-    """A process that makes training steps with the sources of one tree when it is asked."""
-
-    def __init__(
-        self, tree: Path, net: str, options: argparse.Namespace, settings: dict[str, Any]
-    ) -> None:
-        command = [sys.executable, str(HERE), "--worker", net, "--batch", str(options.batch)]
-        command += ["--settings", json.dumps(settings)]
-        command += ["--folded"] if options.folded else []
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": str(tree.resolve() / "src")},
-        )
-
-    def ask(self, question: str) -> Any:
-        """The worker's answer to "step" or "shares"."""
-        print(question, file=_open(self.process.stdin), flush=True)
-        return json.loads(_open(self.process.stdout).readline())
-
-    def close(self) -> None:
-        """End the process."""
-        _open(self.process.stdin).close()
-        self.process.wait()
-
-
-def _open(pipe: IO[str] | None) -> IO[str]:
-    assert pipe is not None
-    return pipe
+def _worker(
+    tree: Path, net: str, options: argparse.Namespace, settings: dict[str, Any]
+) -> TreeWorker:
+    """A process that makes training steps when it is asked."""
+    arguments = ["--worker", net, "--batch", str(options.batch)]
+    arguments += ["--settings", json.dumps(settings), *["--folded"] * options.folded]
+    return TreeWorker(HERE, tree, arguments)
 
 
 def serve(net: str, batch: int, folded: bool, settings: dict[str, Any]) -> None:
@@ -146,8 +120,8 @@ def _shares(step: Any) -> dict[str, float]:
 def _make_step(net: str, batch: int, folded: bool, settings: dict[str, Any]) -> Any:
     """A function that makes one step of a learner of network ``net``."""
     import torch
+    from bench.peers.training import settled
 
-    from vecchess.bench.training import settled
     from vecchess.config import TrainConfig, build
     from vecchess.snn.create import sizes_of
     from vecchess.snn.modules.network import SpikingNet

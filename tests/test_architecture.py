@@ -18,7 +18,6 @@ COMMANDS = ROOT / "cli" / "vecchess_cli"
 # From the top down: a layer may import itself and what stands below it.
 LAYERS = [
     ["self_test"],
-    ["torture"],
     ["dash", "watch", "report"],
     ["monitor"],
     ["uci"],

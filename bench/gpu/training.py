@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from bench.gpu.report_lines import ResultWriter
 from bench.gpu.setting import Setting, device_seconds
+from bench.peers.training import SNNTORCH, WARM_UP, Labels, TrainingEntrant, settled
 from bench.peers.training_loop import TrainingLoop
 from torch import Tensor, nn
 
 from vecchess.bench.paired_timing import ratio, speed, time_in_turns
-from vecchess.bench.training import WARM_UP, Labels, TrainingEntrant, settled
 from vecchess.snn.kernels.surrogate import SURROGATES
 from vecchess.snn.modules.bf16_products import multiplies_exactly
 from vecchess.snn.modules.lif_triton import lif_triton
@@ -21,7 +21,6 @@ from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.modules.neuron import LifFunction, lif
 from vecchess.snn.presets import NetConfig
 
-SNNTORCH = "snntorch"
 NEURONS: dict[str, LifFunction] = {"triton": lif_triton, "plain": lif}
 """Implementations of the neuron; the rest of the network is the same."""
 

@@ -7,10 +7,11 @@ options are those of ``vecchess bench``. spikingjelly comes with ``pip install "
 from typing import Any
 
 import typer
+from bench.peers.training import TrainingBench, run
 
-from vecchess.config.bench_settings import InferenceBench, TrainingBench
+from vecchess.config.bench_settings import InferenceBench
 from vecchess.config.settings import build_from_flags
-from vecchess_cli.commands.bench import INFERENCE, TRAINING, show_facts
+from vecchess_cli.commands.bench import INFERENCE, show_facts
 from vecchess_cli.option_panels import PanelCommand
 from vecchess_cli.output import Json, print_json, print_rows, results
 from vecchess_cli.settings_options import settings_options
@@ -25,6 +26,8 @@ COLUMNS = (
     "by batches",
     "of ideal",
 )
+
+TRAINING = {"Options": "net batch_size seconds cores surrogate seed json"}
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
@@ -49,13 +52,8 @@ def inference(settings: dict[str, object], json: Json = False) -> None:
 @app.command(cls=PanelCommand)
 @settings_options(TrainingBench, TRAINING)
 def training(settings: dict[str, object], json: Json = False) -> None:
-    """Measure training steps of ours and of a plain snntorch loop, in turns."""
-    from bench.peers.training_loop import TrainingLoop
-
-    from vecchess.bench.training import run
-
-    config = build_from_flags(TrainingBench, settings)
-    show_facts("training", run(config, {"snntorch": TrainingLoop}), json)
+    """Measure training steps of ours, in both phases, and of a plain snntorch loop, in turns."""
+    show_facts("training", run(build_from_flags(TrainingBench, settings)), json)
 
 
 def _patterns(rows: list[dict[str, Any]]) -> list[list[str]]:

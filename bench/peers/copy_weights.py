@@ -45,7 +45,7 @@ class RoundedDown(nn.Module):
     """A convolution whose sums are rounded down to the grid of 2^-F before the bias is added."""
 
     def __init__(self, layer: nn.Conv2d, grid_bits: int) -> None:
-        """Of ``layer``, F = ``grid_bits``."""
+        """Round the sums of ``layer``; F = ``grid_bits``."""
         super().__init__()
         self.layer, self.grid_bits, self.out_channels = layer, grid_bits, layer.out_channels
         assert layer.bias is not None

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.bench.batching_engines import BatchSynchronous, Continuous
-from vecchess.bench.own_entrants import unanswered
-from vecchess.bench.paired_timing import Entrant, Laps, mean_steps, ratio, time_in_turns
+from vecchess.bench.entrants import Continuous, OwnEntrant, unanswered
+from vecchess.bench.paired_timing import Count, Entrant, Laps, mean_steps, ratio, time_in_turns
 from vecchess.inference.backend import Backend
+from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 
@@ -27,6 +27,22 @@ SURE = np.iinfo(np.int64).max
 OpenBackend = Callable[[ExitRule], Backend]
 Margins = NDArray[np.int64]
 """int64[T, R]: best move minus second, per step, after 1 ... T steps, rounded down."""
+
+
+class BatchSynchronous(OwnEntrant):
+    """The same engine, but a batch is admitted only when all of the last one have left."""
+
+    def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
+        super().__init__(name, requests)
+        self.engine = SlotEngine(backend, requests)
+
+    def turn(self) -> Count:
+        """One batch of S."""
+        rows = self.batches.take(self.engine.slots.num_slots)
+        self.engine.submit(rows)
+        while not self.engine.is_idle:
+            self.engine.step()
+        return self.count(rows)
 
 
 def exit_patterns(
@@ -122,6 +138,6 @@ def _row(margin: int, laps: Laps, time_steps: int, fixed: str, slots: str) -> di
 
 
 def step_ratio(laps: Laps, one: str, other: str) -> float:
-    """As ``ratio``, of time steps/s, independent of the steps an answer takes."""
+    """The ratio of time steps/s, independent of the steps an answer takes."""
     pairs = zip(laps[one], laps[other], strict=True)
     return median((a.steps / a.spent_s) / (b.steps / b.spent_s) for a, b in pairs)

@@ -10,8 +10,8 @@ from bench.peers.agreement import Agreement, compare
 from bench.peers.peer import Answer, Peer
 from torch import Tensor, nn
 
+from vecchess.bench.entrants import EntrantSetup, reference_answers
 from vecchess.bench.inference import BITS
-from vecchess.bench.own_entrants import EntrantSetup, reference_answers
 from vecchess.errors import VecchessError
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests

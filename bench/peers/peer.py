@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vecchess.bench.batching_engines import Batches
+from vecchess.bench.entrants import Batches
 from vecchess.bench.paired_timing import Count
 from vecchess.inference.requests import Requests
 from vecchess.snn.torch_integer import unpack_planes

@@ -12,21 +12,23 @@ from bench.peers.open_peers import OpenedPeers, open_peers
 from bench.peers.operations import Work, count_work, dense_energy_proxy, energy_proxy
 from bench.peers.roofline import count_traffic, least_seconds
 
-from vecchess.bench.batching_engines import LayerByLayer
+from vecchess.bench.entrants import CONTINUOUS, FIXED, RELU_TWIN, SLOTS_FIXED, LayerByLayer
 from vecchess.bench.inference import Contest, absent, describe, open_contest, row
-from vecchess.bench.own_entrants import CONTINUOUS, FIXED, RELU_TWIN, SLOTS_FIXED
 from vecchess.bench.paired_timing import Laps, mean_steps, ratio, time_in_turns
 from vecchess.config.bench_settings import InferenceBench
 from vecchess.inference.backend import Backend
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.selfplay.worker.networks import require_integers
 
 PATTERNS_SHARE = 0.4
 """Share of the time that goes to the exit patterns."""
 
 
 def run(config: InferenceBench) -> dict[str, Any]:
-    """Compare, in this process and in turns. Raises as ``open_contest``."""
+    """Compare, in this process and in turns. Raises as ``open_contest``, and ConfigError for a
+    module that a user brings."""
     with open_contest(config) as contest:
+        require_integers(contest.net, "bench.peers inference")
         setup, peers = contest.setup, OpenedPeers()
         if contest.twin is not None:
             peers = open_peers(setup, contest.net, contest.twin, contest.requests)

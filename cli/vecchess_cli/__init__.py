@@ -7,5 +7,5 @@
 - ``rate_players`` what ``vecchess eval`` does
 - ``option_panels``, ``settings_options`` help in panels; options made from settings
 - ``shared_options``, ``output`` options of several commands; results on stdout, notes on stderr
-- ``dash_beside`` the dashboard beside a command; ``tortured`` the program with a fault in it
+- ``dash_beside`` the dashboard beside a command
 """

@@ -16,7 +16,6 @@ COMMANDS = {
     "Play and train": {
         "selfplay": "Play games of a network against itself and record them.",
         "train": "Train a network: by games against itself, or from recorded games.",
-        "plan": "Tell what a training will cost on this machine.",
         "gather": "Collect games of others to learn from.",
         "ray": "Play or train on the nodes of a Ray cluster.",
     },

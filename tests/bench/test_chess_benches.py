@@ -7,6 +7,7 @@ import pytest
 from vecchess.bench import movegen_speed as movegen
 from vecchess.bench import perft_speed as perft
 from vecchess.errors import ConfigError
+from vecchess.runtime.engines import uci_client
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
@@ -33,8 +34,8 @@ def test_perft_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch, tmp_pa
     with pytest.raises(ConfigError, match="not 'crafty'"):
         perft.run(against="crafty")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(perft, "_STOCKFISH_PLACES", ())
-    with pytest.raises(ConfigError, match="not found"):
+    monkeypatch.setattr(uci_client, "GAMES_FOLDER", str(tmp_path))
+    with pytest.raises(ConfigError, match='no engine "stockfish"'):
         perft.run(against="stockfish")
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from bench.peers.exit_speedup import (
     SHARES,
+    BatchSynchronous,
     exit_patterns,
     find_margin,
     measure_margins,
@@ -12,8 +13,7 @@ from bench.peers.exit_speedup import (
 )
 
 from tests.bench.nets import questions, small_net
-from vecchess.bench.batching_engines import BatchSynchronous, Continuous
-from vecchess.bench.own_entrants import unanswered
+from vecchess.bench.entrants import Continuous, unanswered
 from vecchess.bench.paired_timing import Lap
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend

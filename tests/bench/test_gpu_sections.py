@@ -23,7 +23,7 @@ from vecchess.inference.device_errors import device_work
 from vecchess.inference.exit_rule import ExitRule
 
 COMMAND_S = 575
-"""Of a command that is killed after ten minutes."""
+"""Seconds of a command that is killed after ten minutes."""
 
 
 class Results(ResultWriter):

@@ -12,7 +12,7 @@ from vecchess.errors import VecchessError
 from vecchess.snn.integer.net_file import save_net
 
 SHORT = ["--gpus", "cpu", "--slots", 8, "--positions", 16, "--seconds", 0.5, "--threads", 1]
-OWN = {"fixed_T", "slots_fixed_T", "continuous", "batch_synchronous"}
+OWN = {"fixed_T", "slots_fixed_T", "continuous"}
 ROW = {"name", "positions_per_s", "mean_time_steps", "ratio_to_fixed"}
 PEERS = {"snntorch", "snntorch_compiled", "spikingjelly"}
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from vecchess.bench import loading
+from bench import loading
+from vecchess.bench.training_speed import MAX_PLIES, TARGET_MOVES
 
 
 @pytest.mark.slow
@@ -10,6 +11,6 @@ def test_positions_are_counted() -> None:
     facts = loading.run(games=64, batch_size=32, seconds=0.5, cores=0, seed=0)
     assert facts["in_process_positions_per_s"] > 0
     assert facts["one_worker_positions_per_s"] > 0
-    assert 90 < facts["plies_per_game"] <= loading.MAX_PLIES
-    assert 10 < facts["moves_per_target"] <= loading.TARGET_MOVES
-    assert facts["positions"] <= 64 * loading.MAX_PLIES
+    assert 90 < facts["plies_per_game"] <= MAX_PLIES
+    assert 10 < facts["moves_per_target"] <= TARGET_MOVES
+    assert facts["positions"] <= 64 * MAX_PLIES

@@ -1,6 +1,6 @@
 """Rounds, medians and ratios, with entrants that only count."""
 
-from vecchess.bench.batching_engines import Batches
+from vecchess.bench.entrants import Batches
 from vecchess.bench.paired_timing import (
     Count,
     Lap,

@@ -13,8 +13,8 @@ from bench.peers.snntorch_loop import SnntorchLoop
 from bench.peers.spikingjelly_layers import SpikingjellyLayers
 
 from tests.bench.nets import questions, small_net, with_bias
+from vecchess.bench.entrants import reference_answers
 from vecchess.bench.inference import BITS
-from vecchess.bench.own_entrants import reference_answers
 from vecchess.errors import NetworkError, VecchessError
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.snn.create import create_twin

@@ -1,4 +1,4 @@
-"""``bench training``: the loop it compares with is the same network, and what it prints."""
+"""``bench.peers training``: the loop it compares with is the same network, and what it prints."""
 
 import json
 import subprocess
@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from bench.peers.training import TrainingBench, run
 from bench.peers.training_loop import TrainingLoop
 
 from tests.snn.positions import NUM_PLANES, random_positions
-from vecchess.bench.training import run
-from vecchess.config.bench_settings import TrainingBench
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
@@ -65,12 +64,12 @@ def test_loop_is_the_same_network_where_the_norms_see_the_same() -> None:
 
 
 def test_prints_speeds_and_ratios(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("vecchess.bench.training.num_cores", lambda: 1)
+    monkeypatch.setattr("bench.peers.training.num_cores", lambda: 1)
     sizes = tmp_path / "wee.toml"
     sizes.write_text("blocks = 1\nchannels = 32\ntime_steps = 2\n")
     threads = torch.get_num_threads()
     config = TrainingBench(net=str(sizes), batch_size=4, seconds=0.1, cores=0)
-    facts = run(config, {"snntorch": TrainingLoop})
+    facts = run(config)
     assert torch.get_num_threads() == threads
     assert facts["samples_per_s"].keys() == {"float", "folded", "snntorch", "relu_twin"}
     assert all(value > 0 for value in facts["ratio_to_snntorch"].values())
@@ -91,8 +90,8 @@ def test_step_of_the_learner_is_timed_beside_another_tree(tmp_path) -> None:
     sizes = tmp_path / "wee.toml"
     sizes.write_text("blocks = 1\nchannels = 32\ntime_steps = 2\n")
     options = ["--nets", str(sizes), "--batch", "4", "--rounds", "2", "--shares"]
-    script = [sys.executable, str(root / "bench" / "training_step.py"), "--before", str(root)]
-    done = subprocess.run([*script, *options], capture_output=True, text=True, check=True)
+    script = [sys.executable, "-m", "bench.training_step", "--before", str(root)]
+    done = subprocess.run([*script, *options], cwd=root, capture_output=True, text=True, check=True)
     facts = json.loads(done.stdout)
     assert facts["samples_per_cpu_s"] > 0 < facts["before_samples_per_cpu_s"]
     assert facts["ratio"] > 0

@@ -1,4 +1,4 @@
-"""``vecchess plan``: what it works out from speeds, and that it measures what a training does."""
+"""``vecchess train --plan``: what it works out from speeds, and that it measures a training."""
 
 import json
 import signal
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.system.commands import inside, last_json, start
+from vecchess.bench import training_plan
 from vecchess.bench.training_plan import TrainingPlan
 from vecchess.bench.training_speed import FLOAT, FOLDED, LearningSpeed, Speed
 from vecchess.config import TrainConfig
@@ -17,8 +18,13 @@ from vecchess.runtime.devices import CPU
 
 PLAYING = Speed(100, Cost(wall_s=2, core_s=3))
 LEARNING = {FLOAT: Speed(1000, Cost(1, 1)), FOLDED: Speed(1000, Cost(0.5, 0.5))}
-QUICK = ["--gpus", "cpu", "--seconds", "0.1", "--batch-size", 32]
+QUICK = ["--gpus", "cpu", "--batch-size", 32]
 PLAYED = ["--positions-per-iter", 320, "--seats", 8, "--sims", 2, "--iterations", 4]
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training_plan, "MEASURED_S", 0.1)
 
 
 def plan(learning: dict[str, Speed] = LEARNING, recorded: int = 0, **settings: Any) -> TrainingPlan:
@@ -74,7 +80,7 @@ def test_machines_side_by_side_take_the_same_time() -> None:
 
 
 def test_a_training_is_measured(tmp_path: Path) -> None:
-    facts = last_json(inside("plan", *QUICK, *PLAYED, "--json"))
+    facts = last_json(inside("train", "--plan", *QUICK, *PLAYED, "--json"))
     assert facts["positions"] == 4 * 320
     assert facts["samples"] == 4 * 15 * 32
     assert facts["positions_per_s"] > 0
@@ -85,13 +91,13 @@ def test_a_training_is_measured(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_other_objectives_are_measured(tmp_path: Path) -> None:
     options = [*QUICK, "--positions-per-iter", 320, "--seats", 8, "--loaders", 0]
-    facts = last_json(inside("plan", *options, "--objective", "ppo", "--json"))
+    facts = last_json(inside("train", "--plan", *options, "--objective", "ppo", "--json"))
     assert list(facts["samples_per_s"]) == ["float", "folded"]
     run = tmp_path / "run"
     short = ["--net", "constant", "--games", 8, "--max-plies", 40]
     assert inside("selfplay", *short, "--run-dir", run).returncode == 0
     options = [*QUICK, "--objective", "supervised", "--data", run, "--iterations", 2]
-    done = inside("plan", *options)
+    done = inside("train", "--plan", *options)
     assert done.returncode == 0, done.stderr
     assert "playing" not in done.stdout
     assert "2 iterations, 288 samples" in done.stdout  # 9 batches of 8 * 40 plies less 2 %
@@ -106,9 +112,9 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         (["--objective", "ppo", "--search", "puct"], "ppo learns from drawn moves"),
         (["--objective", "supervised", "--data", games, "--gpus", "cpu"], "vecchess gather pgn"),
         (["--nnodes", 2], "needs master_addr"),
-        (["--seconds", 0], "seconds"),
+        (["--resume"], "leave out --resume"),
     ):
-        done = inside("plan", *options)
+        done = inside("train", "--plan", *options)
         assert done.returncode == 2, options
         assert part in done.stderr.splitlines()[-1]
         assert done.stdout == ""
@@ -117,7 +123,7 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ctrl_c_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    process: subprocess.Popen[str] = start("plan", "--gpus", "cpu", "--seconds", "600")
+    process: subprocess.Popen[str] = start("train", "--plan", "--gpus", "cpu")
     assert process.stderr is not None
     while "playing" not in process.stderr.readline():
         assert process.poll() is None

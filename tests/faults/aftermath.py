@@ -18,7 +18,7 @@ class Blow:
     number: int
     phase: int
     share: float
-    """Of the phase's length, that passes before."""
+    """Share of the phase's length that passes before."""
     first: signal.Signals
     second: signal.Signals | None
     pause_s: float

@@ -22,6 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.faults import processes
+from tests.faults.injector import POINTS, VARIABLE
+from tests.faults.invariants import broken_in_progress, broken_invariants
+from tests.faults.processes import Victims
 from vecchess.config import GameConfig, SelfplayConfig
 from vecchess.runtime.devices import CPU, Share
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
@@ -29,10 +33,6 @@ from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.worker.setup import build_server
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
-from vecchess.torture import processes
-from vecchess.torture.injector import POINTS, VARIABLE
-from vecchess.torture.invariants import broken_in_progress, broken_invariants
-from vecchess.torture.processes import Victims
 
 CONFIG = SelfplayConfig(seed=9, game=GameConfig(max_plies=50))
 FLAGS = [
@@ -147,7 +147,7 @@ def _wrong(run: RunFolder, code: int | None, said: str, scale: Scale, digest: st
 
 def _start(run: RunFolder, fault: str, scale: Scale) -> subprocess.Popen[str]:
     resume = ["--resume"] if run.has_begun else []
-    program = [sys.executable, "-m", "vecchess_cli.tortured", "selfplay", *scale.flags, *resume]
+    program = [sys.executable, "-m", "tests.faults.tortured", "selfplay", *scale.flags, *resume]
     return subprocess.Popen(
         [*program, f"--run-dir={run.path}", "--quiet"],
         stdin=subprocess.DEVNULL,

@@ -24,6 +24,7 @@ from unittest.mock import patch
 import numpy as np
 
 from tests.export.made import make_run, played
+from tests.faults.injector import READ_POINTS, Fault, Injector
 from vecchess.errors import VecchessError
 from vecchess.export.game_source import ExportSource
 from vecchess.export.pgn_export import export_pgn
@@ -35,7 +36,6 @@ from vecchess.store.inflight import InflightFolder, SavedGames, read_saved_games
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import SET_ASIDE_SUFFIX, write_shard
-from vecchess.torture.injector import READ_POINTS, Fault, Injector
 from vecchess.train.data.replay_window import ManifestShards, ReplayWindow
 
 ATTEMPTS = len(retried_read.PAUSES_S) + 1

@@ -206,7 +206,7 @@ def torment(
 
 
 def main() -> int:
-    """See the module."""
+    """Torment the command of the arguments, and print what was seen."""
     parser = argparse.ArgumentParser()
     parser.add_argument("command", choices=[one.name for one in SUBJECTS])
     parser.add_argument("--times", type=int, default=200)

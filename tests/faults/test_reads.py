@@ -3,8 +3,8 @@
 import pytest
 
 from tests.faults import reads
+from tests.faults.injector import Fault
 from vecchess.errors import ConfigError
-from vecchess.torture.injector import Fault
 
 
 @pytest.mark.parametrize(

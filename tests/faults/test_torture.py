@@ -1,4 +1,4 @@
-"""Self-play under faults, in small; ``vecchess doctor --torture MINUTES`` goes on for hours."""
+"""Self-play under faults, in small; ``python -m tests.faults.torture MINUTES`` takes hours."""
 
 import errno
 import json
@@ -16,24 +16,25 @@ import numpy as np
 import pytest
 from bench.usage import descendants, held_by
 
+from tests.faults import injector as injectors
+from tests.faults.injector import Fault, Injector
+from tests.faults.invariants import broken_in_progress, broken_invariants
+from tests.faults.torture import SETTINGS, Torture, num_tracebacks
 from tests.selfplay.playing import play
-from tests.system.commands import start, vecchess
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.shard_entry import ShardEntry
-from vecchess.torture import injector as injectors
-from vecchess.torture.injector import Fault, Injector
-from vecchess.torture.invariants import broken_in_progress, broken_invariants
-from vecchess.torture.run_torture import SETTINGS, Torture, num_tracebacks
+
+TORTURE = (sys.executable, "-m", "tests.faults.torture")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(500)
 def test_a_run_that_is_tortured_loses_nothing(tmp_path: Path) -> None:
-    """As it goes: a few kills of a short run, all faults in play."""
+    """A few kills of a short run, with all faults in play."""
     lines = list[str]()
     settings = (replace(SETTINGS[1], num_games=400),)
     torture = Torture(11, lines.append, settings, tmp_path, longest_s=120)
@@ -48,16 +49,21 @@ def test_a_run_that_is_tortured_loses_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_every_kind_of_run() -> None:
-    done = vecchess("doctor", "--torture", 10, "--kills", 60, "--seed", 3, "--json", timeout=1500)
+    done = subprocess.run(
+        [*TORTURE, "10", "--kills=60", "--seed=3"],
+        capture_output=True, text=True, check=False, timeout=1500,
+    )  # fmt: skip
     report = json.loads(done.stdout)
     assert (done.returncode, report["broken"]) == (0, [])
     assert report["kills"] >= 60
 
 
 def test_torture_ends_when_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what it has begun, and says what it found until then."""
+    """It ends what it has begun, and says what it found until then."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    process = start("doctor", "--torture", 5, "--json")
+    process = subprocess.Popen(
+        [*TORTURE, "5"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + 60
     while not (playing := descendants(process.pid)):
         assert time.monotonic() < deadline

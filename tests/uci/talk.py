@@ -7,8 +7,8 @@ from threading import Condition, Thread
 from types import TracebackType
 from typing import Any
 
-from vecchess.bench.perft_speed import find_stockfish
 from vecchess.config import UciConfig, build
+from vecchess.runtime.engines.uci_client import find_engine
 from vecchess.uci.run_uci import Lines, read_lines
 from vecchess.uci.session import Session
 
@@ -19,7 +19,7 @@ def stockfish(*lines: str) -> list[str]:
     """What Stockfish prints for these lines of input, without its first line."""
     text = "\n".join((*lines, "quit", ""))
     done = subprocess.run(
-        [find_stockfish()], input=text, capture_output=True, text=True, timeout=60, check=True
+        find_engine("stockfish"), input=text, capture_output=True, text=True, timeout=60, check=True
     )
     return done.stdout.splitlines()[1:]
 

@@ -8,7 +8,6 @@ from vecchess.config.bench_settings import (
     InferenceBench,
     SearchBench,
     ThroughputBench,
-    TrainingBench,
 )
 from vecchess.config.settings import build_from_flags
 from vecchess_cli.option_panels import PanelCommand, command_group
@@ -21,7 +20,6 @@ THROUGHPUT = {
     "backend exits seed json"
 }
 INFERENCE = {"Options": "net gpus slots positions seconds cores threads backend twin seed json"}
-TRAINING = {"Options": "net batch_size seconds cores surrogate seed json"}
 SEARCH = {
     "Options": "search sims games net gpus seconds cores cache_mb lanes slots threads backend "
     "seed json"
@@ -81,35 +79,17 @@ def throughput(settings: dict[str, Any], json: Json = False) -> None:
 @app.command(cls=PanelCommand)
 @settings_options(InferenceBench, INFERENCE)
 def inference(settings: dict[str, Any], json: Json = False) -> None:
-    """Measure our engines, and a ReLU network of the same sizes, in turns.
+    """Measure a network with and without its exits, and a ReLU network of the same sizes, in turns.
 
     Example:  vecchess bench inference --net small --gpus cpu --cores 1 --json
     """
-    from vecchess.bench import inference, module_inference
-    from vecchess.networks.module_spelling import is_module
+    from vecchess.bench import inference as library
     from vecchess_cli.tables.inference_tables import print_inference
 
-    config = build_from_flags(InferenceBench, settings)
-    library = module_inference if is_module(config.net) else inference
-    facts = library.run(config)
+    facts = library.run(build_from_flags(InferenceBench, settings))
     print_inference(results(json), facts)
     if json:
         print_json(facts)
-
-
-@app.command(cls=PanelCommand)
-@settings_options(TrainingBench, TRAINING)
-def training(settings: dict[str, Any], json: Json = False) -> None:
-    """Measure training steps on the processor, in both phases and of a ReLU network, in turns.
-
-    Example:  vecchess bench training --net tiny --batch-size 256 --json
-    """
-    from vecchess.runtime.torch_environment import prepare_environment
-
-    prepare_environment()
-    from vecchess.bench import training as library
-
-    show_facts("training", library.run(build_from_flags(TrainingBench, settings)), json)
 
 
 @app.command(cls=PanelCommand)
@@ -122,24 +102,6 @@ def search(settings: dict[str, Any], json: Json = False) -> None:
     from vecchess.bench import search as library
 
     show_facts("search", library.run(build_from_flags(SearchBench, settings)), json)
-
-
-@app.command(cls=PanelCommand)
-def loader(
-    games: Annotated[int, typer.Option(help="Games to play first.", min=1)] = 1024,
-    batch_size: Annotated[int, typer.Option(help="Positions a batch.", min=1)] = 256,
-    seconds: Annotated[float, typer.Option(help="Time to measure, in seconds.", min=0.1)] = 10.0,
-    cores: Annotated[int, typer.Option(help="Cores to keep to; 0: all.", min=0)] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of games and draws.", min=0)] = 0,
-    json: Json = False,
-) -> None:
-    """Measure batches for training, from recorded games: positions/s, here and in a loader process.
-
-    Example:  vecchess bench loader --json
-    """
-    from vecchess.bench import loading as library
-
-    show_facts("loader", library.run(games, batch_size, seconds, cores, seed), json)
 
 
 def show_facts(title: str, facts: dict[str, Any], json: bool) -> None:

@@ -85,6 +85,8 @@ def ray_train(
     for name in PLACES:
         if given[name] is not None:
             raise ConfigError(f"--{name.replace('_', '-')} is set by vecchess ray: drop it")
+    if given["plan"]:
+        raise ConfigError('--plan measures one machine: give it to "vecchess train" on a node')
     own: list[str] = []
     if given["config"] or not given["resume"]:  # else the run's own settings say what it uses
         own = _device(load_config(TrainConfig, given, given["config"]).gpus, gpus_per_node)

@@ -1,4 +1,7 @@
-"""``vecchess train``: play, learn and publish in turns, or learn from recorded games."""
+"""``vecchess train``: play, learn and publish in turns, or learn from recorded games.
+
+With ``--plan`` it tells what that will cost instead.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,16 +10,19 @@ import typer
 
 from vecchess.config import LossConfig, OptimiserConfig, TrainConfig, TreeConfig
 from vecchess.config.train_settings import OBJECTIVE_DEFAULTS, TrainGameConfig
+from vecchess.errors import ConfigError
 from vecchess.runtime.cost_meter import Cost
+from vecchess.runtime.reporting import as_clock
 from vecchess.runtime.signals import stopped_text
 from vecchess.runtime.torch_environment import prepare_environment
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
 from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, print_json, print_lines, results
+from vecchess_cli.output import Json, note, print_json, print_lines, results
 from vecchess_cli.settings_options import settings_options
 from vecchess_cli.shared_options import Config, Quiet, Resume
 
 if TYPE_CHECKING:
+    from vecchess.bench.training_plan import TrainingPlan
     from vecchess.runtime.signals import StopSignals
 
 EXAMPLES = """Train a network: by games against itself, or from recorded games.
@@ -28,6 +34,8 @@ after.
 Examples:
 
   vecchess train --net small --gpus 0-7 --positions-per-iter 400000 --run-dir runs/a
+
+  vecchess train --config configs/one-gpu.toml --plan    # what it will cost on this machine
 
   vecchess train --run-dir runs/a --resume
 
@@ -53,7 +61,7 @@ PANELS = {
     "Games of self-play": "seats search sims temperature openings chess960 random_plies max_plies",
     "Matches": "eval_every eval_games gate gate_games",
     "Several machines": "nnodes node_rank master_addr master_port",
-    "Output and help": "dash dash_port metrics_port metrics_host quiet json",
+    "Output and help": "plan dash dash_port metrics_port metrics_host quiet json",
 }
 
 
@@ -80,6 +88,9 @@ def train(
     ] = None,
     resume: Resume = False,
     config: Config = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Tell what this training will cost here, and end.")
+    ] = False,
     dash: Dash = False,
     dash_port: DashPort = DASH_PORT,
     quiet: Quiet = False,
@@ -90,6 +101,9 @@ def train(
     from vecchess.runtime.signals import OnSignal, StopSignals
 
     with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
+        if plan:
+            _plan(flags, stop)
+            return 0
         summary = _train(flags, stop)
         print_lines(results(json), _rows(summary))
         if json:
@@ -122,6 +136,59 @@ def _train(flags: dict[str, Any], stop: "StopSignals") -> dict[str, Any]:
         return train_run(
             settings_before_joining(flags), run_dir, resume, flags["quiet"], flags, stop
         )
+
+
+def _plan(flags: dict[str, Any], stop: "StopSignals") -> None:
+    """Measure and print; nothing is written."""
+    if flags["resume"]:
+        raise ConfigError(
+            "--plan is for a new run: leave out --resume, and give --config RUN/config.toml "
+            "for one like a run that is there"
+        )
+    prepare_environment()
+    from vecchess.bench.training_plan import plan_training
+    from vecchess.config import load_config
+    from vecchess.runtime.signals import OnSignal
+
+    stop.set_action(OnSignal.RAISE)
+    wanted = load_config(TrainConfig, flags, flags["config"])
+    found = plan_training(wanted, (lambda line: None) if flags["quiet"] else note)
+    stop.set_action(OnSignal.EXIT)
+    print_lines(results(flags["json"]), _plan_rows(found))
+    if flags["json"]:
+        print_json(found.to_dict())
+
+
+def _plan_rows(found: "TrainingPlan") -> list[tuple[str, str]]:
+    facts, total = found.to_dict(), found.total
+    devices = ", ".join(facts["devices"])
+    if facts["machines"] > 1:
+        devices += f" on each of {facts['machines']} machines"
+    learning = [
+        f"{speed:,.0f} samples/s" + " once weights are int8" * (number > 0)
+        for number, speed in enumerate(facts["samples_per_s"].values())
+    ]
+    parts = ", ".join(
+        f"{name} {as_clock(cost.wall_s)}" for name, cost in found.costs().items() if cost.wall_s
+    )
+    sizes = {name: size / 1e6 for name, size in facts["disk_bytes"].items() if size}
+    shares = ", ".join(f"{name} {size:,.1f}" for name, size in sizes.items())
+    work = [f"{facts['iterations']:,} iterations", f"{facts['samples']:,} samples"]
+    rows = [
+        ("devices", f"{devices}; {facts['cores']} {'core' if facts['cores'] == 1 else 'cores'}")
+    ]
+    if found.playing:
+        work.insert(1, f"{facts['positions']:,} positions")
+        rows.append(("playing", f"{facts['positions_per_s']:,.0f} positions/s"))
+    rows += [
+        ("learning", ", ".join(learning)),
+        ("run", ", ".join(work)),
+        ("time", f"{as_clock(total.wall_s)} ({parts})"),
+        ("cost", str(total)),
+    ]
+    if not total.joules:
+        rows.append(("energy", "not told by this machine"))
+    return [*rows, ("disk", f"{sum(sizes.values()):,.1f} MB ({shares})")]
 
 
 def _score(match: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ def print_inference(console: "Console", facts: dict[str, Any]) -> None:
             f"{row['positions_per_s']:,.0f}",
             f"{row['mean_time_steps']:.2f}",
             f"{row['ratio_to_fixed']:.2f}",
-            "to the bit" if row["agrees"] == "bits" else f"best move {row['best_move']:.0%}",
+            _agreement(row),
         ]
         for row in facts["backends"]
         if row["positions_per_s"] is not None
@@ -38,6 +38,12 @@ def print_inference(console: "Console", facts: dict[str, Any]) -> None:
             f"others used the machine: {facts['cores_used']:.2f} cores for {facts['threads']} "
             "threads; measure again when it is quiet"
         )
+
+
+def _agreement(row: dict[str, Any]) -> str:
+    if row["agrees"] is None:
+        return "not checked"
+    return "to the bit" if row["agrees"] == "bits" else f"best move {row['best_move']:.0%}"
 
 
 def _notes(rows: list[dict[str, Any]]) -> dict[str, list[str]]:

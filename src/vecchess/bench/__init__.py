@@ -2,11 +2,9 @@
 
 - ``perft_speed``, ``movegen_speed`` the rules of chess
 - ``throughput``, ``search`` whole self-play; searches of many positions
-- ``inference``, ``own_entrants``, ``batching_engines`` engines of a network on the same positions:
-  opened, checked, and timed
-- ``training_plan``, ``training_speed`` what a training will cost, for ``vecchess plan``
-- ``training``, ``loading`` training steps, and batches from recorded games
+- ``inference``, ``entrants`` a network with and without exits, and its ReLU twin
+- ``training_plan``, ``training_speed`` what a training will cost, for ``vecchess train --plan``
 - ``paired_timing`` entrants timed in turns
 
-Decision 202.
+Decision 202: what a user decides by; measurements for developers are in ``bench/``.
 """

@@ -1,16 +1,17 @@
-"""``bench inference``: our engines and the ReLU twin on the same positions, in turns."""
+"""``bench inference``: slots with and without exits, fixed T, and the ReLU twin, in turns."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from vecchess.bench.batching_engines import Continuous, OwnEntrant
-from vecchess.bench.own_entrants import (
+from vecchess.bench.entrants import (
     CONTINUOUS,
     FIXED,
     RELU_TWIN,
+    Continuous,
     EntrantSetup,
+    OwnEntrant,
     open_own,
     open_twin,
 )
@@ -25,10 +26,11 @@ from vecchess.bench.paired_timing import (
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.config.bench_settings import InferenceBench
 from vecchess.errors import ConfigError, VecchessError
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import GPU_SLOTS, parse_gpus
-from vecchess.selfplay.worker.networks import load_or_create, require_integers
+from vecchess.selfplay.worker.networks import load_or_create
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.selfplay.worker.setup import require_playable
 from vecchess.snn.create import create_twin
@@ -48,7 +50,7 @@ class Contest:
     """One network, the positions, and our engines, opened and checked; ``fixed_T`` first."""
 
     setup: EntrantSetup
-    net: IntegerNet
+    net: PlayableNet
     requests: Requests
     own: list[OwnEntrant]
     twin: IntegerNet | None
@@ -74,12 +76,13 @@ def open_contest(config: InferenceBench) -> Iterator[Contest]:
     ``VecchessError`` if one of our engines answers differently from reference.
     """
     setup, num = prepared(config)
-    net = require_integers(load_or_create(config.net, config.seed), "bench inference")
+    net = load_or_create(config.net, config.seed)
     require_playable(net, config.net)
     questions = random_requests(num, config.seed, net.config.num_planes)
     with torch_set_up(setup.threads):
         own, twin, no_twin = open_own(setup, net, questions), None, _no_twin(net, config.twin)
         if not no_twin:
+            assert isinstance(net, IntegerNet)
             twin = create_twin(net.config, TWIN_SEED)
             try:
                 own.append(open_twin(setup, twin, questions))
@@ -95,7 +98,8 @@ def describe(contest: Contest, laps: Laps) -> dict[str, Any]:
     and for ``fixed_T`` the speed of continuous batching with exits divided by it.
     """
     setup, net = contest.setup, contest.net
-    rows = [row(one.name, laps) | {"agrees": BITS} for one in contest.own]
+    agrees = BITS if isinstance(net, IntegerNet) else None
+    rows = [row(one.name, laps) | {"agrees": agrees} for one in contest.own]
     if contest.no_twin:
         rows.append(absent(RELU_TWIN, contest.no_twin))
     (continuous,) = (one for one in contest.own if one.name == CONTINUOUS)
@@ -103,7 +107,7 @@ def describe(contest: Contest, laps: Laps) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "device": setup.device,
-        "net": net.config.preset,
+        "net": net.config.preset if isinstance(net, IntegerNet) else str(net.spelling),
         "sha256": net.sha256,
         "slots": setup.slots,
         "threads": setup.threads,
@@ -136,12 +140,12 @@ def absent(name: str, reason: str) -> dict[str, Any]:
     return {"name": name, **dict.fromkeys(numbers), "reason": reason}
 
 
-def _no_twin(net: IntegerNet, with_twin: bool) -> str:
+def _no_twin(net: PlayableNet, with_twin: bool) -> str:
     if not with_twin:
         return "not asked for"
-    if net.config.kind != "residual" or net.config.neuron != "lif":
-        return "only spiking residual networks have a ReLU twin"
-    return ""
+    if isinstance(net, IntegerNet) and net.config.kind == "residual" and net.config.neuron == "lif":
+        return ""
+    return "only spiking residual networks have a ReLU twin"
 
 
 def prepared(config: InferenceBench) -> tuple[EntrantSetup, int]:

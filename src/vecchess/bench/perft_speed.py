@@ -1,17 +1,15 @@
 """``bench perft``: leaves/s of the move generator, compared with Stockfish in the same run."""
 
-import math
-import shutil
-import subprocess
-from pathlib import Path
+from statistics import geometric_mean
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from vecchess.chess.perft import perft
 from vecchess.errors import ConfigError
+from vecchess.runtime.engines.engine_pipe import EnginePipe
+from vecchess.runtime.engines.uci_client import find_engine
 
 SCHEMA = 1
-_STOCKFISH_PLACES = ("/usr/games/stockfish", "/usr/local/bin/stockfish")
 
 
 class PerftCase(NamedTuple):
@@ -53,12 +51,12 @@ def run(
     result = {
         "schema": SCHEMA,
         "nodes": sum(row["nodes"] for row in rows),
-        "nodes_per_s": _mean(rows, "nodes_per_s"),
+        "nodes_per_s": geometric_mean(row["nodes_per_s"] for row in rows),
         "positions": rows,
     }
     if opponent is not None:
-        result["stockfish_nodes_per_s"] = _mean(rows, "stockfish_nodes_per_s")
-        result["ratio"] = _mean(rows, "ratio")
+        for name in ("stockfish_nodes_per_s", "ratio"):
+            result[name] = geometric_mean(row[name] for row in rows)
     return result
 
 
@@ -69,7 +67,7 @@ def _cases(fen: str | None, depth: int | None) -> list[PerftCase]:
     return [case._replace(depth=depth or case.depth) for case in chosen]
 
 
-def _row(case: PerftCase, opponent: Path | None) -> dict[str, Any]:
+def _row(case: PerftCase, opponent: list[str] | None) -> dict[str, Any]:
     start = perf_counter()
     nodes = perft(case.fen, case.depth)
     elapsed = perf_counter() - start
@@ -78,62 +76,31 @@ def _row(case: PerftCase, opponent: Path | None) -> dict[str, Any]:
         theirs, elapsed = stockfish_perft(opponent, case.fen, case.depth)
         if theirs != nodes:
             raise ConfigError(
-                f"perft {case.depth} of '{case.fen}': {nodes} leaves here, {theirs} by {opponent}"
+                f"perft {case.depth} of '{case.fen}': {nodes} leaves here, {theirs} by Stockfish"
             )
         row["stockfish_nodes_per_s"] = theirs / elapsed
         row["ratio"] = row["nodes_per_s"] / row["stockfish_nodes_per_s"]
     return row
 
 
-def _mean(rows: list[dict[str, Any]], key: str) -> float:
-    """Geometric mean of a column."""
-    return math.exp(sum(math.log(row[key]) for row in rows) / len(rows))
-
-
-def _opponent(against: str | None) -> Path | None:
-    if against is None:
-        return None
-    if against != "stockfish":
+def _opponent(against: str | None) -> list[str] | None:
+    if against not in (None, "stockfish"):
         raise ConfigError(f"bench perft can run against 'stockfish', not '{against}'")
-    return find_stockfish()
+    return find_engine(against) if against else None
 
 
-def find_stockfish() -> Path:
-    """Stockfish on PATH or where Debian puts it. Raises ConfigError if there is none."""
-    found = shutil.which("stockfish") or next(filter(shutil.which, _STOCKFISH_PLACES), None)
-    if found is None:
-        raise ConfigError(
-            "stockfish not found on PATH or in /usr/games: install it, then try again"
-        )
-    return Path(found)
-
-
-def stockfish_perft(program: Path, fen: str, depth: int) -> tuple[int, float]:
+def stockfish_perft(command: list[str], fen: str, depth: int) -> tuple[int, float]:
     """Leaves and seconds of Stockfish's ``go perft``, one thread, start-up not counted.
 
-    Raises ConfigError when it stops without an answer.
+    Raises ConfigError where it cannot be started, EngineFailed where it ends without an answer.
     """
-    pipe = subprocess.PIPE
-    with subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(
-            f"uci\nsetoption name UCI_Chess960 value true\nposition fen {fen}\nisready\n"
-        )
-        process.stdin.flush()
-        _read_until(process.stdout, "readyok")
+    engine = EnginePipe(command)
+    try:
+        engine.send(f"setoption name UCI_Chess960 value true\nposition fen {fen}\nisready")
+        engine.read_until("readyok", None)
         start = perf_counter()
-        process.stdin.write(f"go perft {depth}\n")
-        process.stdin.flush()
-        answer = _read_until(process.stdout, "Nodes searched:")
-        elapsed = perf_counter() - start
-        process.stdin.write("quit\n")
-        process.stdin.flush()
-    return int(answer.split(":")[1]), elapsed
-
-
-def _read_until(lines: Any, start: str) -> str:
-    for line in lines:
-        if line.startswith(start):
-            return str(line)
-    raise ConfigError(f"stockfish ended before it printed '{start}'")
+        engine.send(f"go perft {depth}")
+        answer = engine.read_until("Nodes", None)[-1]
+        return int(answer.split(":")[1]), perf_counter() - start
+    finally:
+        engine.close()

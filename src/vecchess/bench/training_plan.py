@@ -1,4 +1,4 @@
-"""``vecchess plan``: what a training will cost here, from some seconds of playing and learning.
+"""``vecchess train --plan``: what a training will cost here, by some seconds of it.
 
 The network is the one that the run starts with: a trained one spikes more or less, and its games
 are longer or shorter. Starting and compiling are not counted. Decision 230.
@@ -17,7 +17,6 @@ from vecchess.bench.training_speed import (
     Speed,
     learning_speed,
     playing_speed,
-    store_first_net,
 )
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError
@@ -28,12 +27,15 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.train.initial_network import first_net
+from vecchess.train.publish import publish
 from vecchess.train.run_train import check_settings
+from vecchess.train.step.trained_module import exported_net
 from vecchess.train.training_matches import OPPONENTS, player_queries
 
 SCHEMA = 1
+MEASURED_S = 10.0
 BYTES_PER_PLY, BYTES_PER_SEARCH = 6.5, 75.0
-"""Of a shard, for a move that was sampled, and for one with the target of a search."""
+"""Bytes of a shard for a move that was sampled, and for one with the target of a search."""
 TENSORS_IN_CHECKPOINT = 4
 """float32 values for each weight: itself, its average, and AdamW's two moments."""
 MATCH_MOVES = 80
@@ -67,7 +69,7 @@ class TrainingPlan:
         return max(round(learnt / config.batch_size), 1) * config.batch_size * config.iterations
 
     def costs(self) -> dict[str, Cost]:
-        """Of each part of the run."""
+        """The cost of each part of the run."""
         parts = {"learning": self._learning_cost(), "matches": self._match_cost()}
         if self.playing is not None:
             parts = {"playing": self.playing.cost_of(self.positions)} | parts
@@ -89,7 +91,7 @@ class TrainingPlan:
         return cost.then(rest[0].cost_of((1 - share) * self.samples)) if rest else cost
 
     def _match_cost(self) -> Cost:
-        """Of matches for progress, at the speed of self-play."""
+        """The cost of matches for progress, at the speed of self-play."""
         config = self.config
         if self.playing is None or not config.eval_every:
             return Cost()
@@ -131,8 +133,8 @@ class TrainingPlan:
         }
 
 
-def plan_training(config: TrainConfig, seconds: float, report_line: ReportLine) -> TrainingPlan:
-    """Measure play, then each phase of learning, for ``seconds`` each; other machines count as
+def plan_training(config: TrainConfig, report_line: ReportLine) -> TrainingPlan:
+    """Measure play, then each phase of learning, for ``MEASURED_S`` each; other machines count as
     alike. ``report_line`` gets what takes time. Nothing stays on disk.
 
     Raises ConfigError, NetworkError or DataError for what ``vecchess train`` refuses, and
@@ -150,16 +152,17 @@ def plan_training(config: TrainConfig, seconds: float, report_line: ReportLine) 
     with tempfile.TemporaryDirectory(prefix="vecchess-plan-") as folder:
         run = RunFolder(Path(folder) / "run")
         run.create()
-        net = store_first_net(config, run)
+        first = first_net(config)
+        net = publish(exported_net(first), run, 0, 0)
         playing = None
         if config.objective != "supervised":
-            report_line(f"playing for {seconds:g} s ...")
-            playing = playing_speed(config, devices, run, net, seconds, report_line)
-        report_line(f"learning for {seconds:g} s a phase ...")
+            report_line(f"playing for {MEASURED_S:g} s ...")
+            playing = playing_speed(config, devices, run, net, MEASURED_S, report_line)
+        report_line(f"learning for {MEASURED_S:g} s a phase ...")
         games = Path(folder) / "games"
         games.mkdir()
-        learning = learning_speed(config, devices, games, seconds)
-        num_weights = sum(weight.numel() for weight in first_net(config).parameters())
+        learning = learning_speed(config, devices, games, MEASURED_S)
+        num_weights = sum(weight.numel() for weight in first.parameters())
         return TrainingPlan(
             config, devices, playing, learning, net.file.stat().st_size, num_weights
         )

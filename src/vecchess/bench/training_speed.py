@@ -13,19 +13,23 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from vecchess.bench.loading import as_shards, made_up_searches, play_games
-from vecchess.config import TrainConfig
+from vecchess.config import CONSTANT_NET, SelfplayConfig, TrainConfig
+from vecchess.evaluate.calibrate_exits import play_here
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.cost_meter import Cost, CostMeter
-from vecchess.runtime.devices import CPU, Device, gpu_uuid, see_only
+from vecchess.runtime.devices import CPU, Device, gpu_uuid, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.worker.networks import with_weights_of
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
+from vecchess.store.records import GameRecords
+from vecchess.store.replay_positions import replay_positions
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
+from vecchess.store.shard import write_shard
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.data.replay_window import GivenShards
@@ -34,17 +38,19 @@ from vecchess.train.data.samples import Samples, SharedBuffers
 from vecchess.train.dataset_source import DatasetSource
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.initial_network import first_net
-from vecchess.train.publish import PublishedNet, publish
+from vecchess.train.publish import PublishedNet
 from vecchess.train.selfplay_source import selfplay_config
 from vecchess.train.step.learner import Learner
-from vecchess.train.step.trained_module import exported_net
 
 SETTLE_S = 1.0
 WARM_UP = 3
 """Updates before the timing, which compile kernels and allocate memory."""
 TURNS = 1 << 16
 """More turns of a seat than are measured."""
-GAMES = 64
+NUM_GAMES, MAX_PLIES = 64, 120
+"""Number and longest length of made-up games."""
+TARGET_MOVES = 15
+SHARD_GAMES = 64
 FLOAT, FOLDED = "float", "folded"
 """The two phases of learning: before and after weights are int8."""
 
@@ -74,14 +80,9 @@ class LearningSpeed(NamedTuple):
     """Speeds of learning."""
 
     phases: dict[str, Speed]
-    """Of ``FLOAT`` and ``FOLDED``, those that the run has."""
+    """Speeds by name: ``FLOAT``, ``FOLDED`` or both, as the run has them."""
     recorded_samples: int
     """Samples of the whole run where it learns from recorded games alone; else 0."""
-
-
-def store_first_net(config: TrainConfig, run: RunFolder) -> PublishedNet:
-    """Write the network that the run starts with to ``run``."""
-    return publish(exported_net(first_net(config)), run, 0, 0)
 
 
 def playing_speed(
@@ -120,11 +121,11 @@ class _PlayMeter:
         self._meter: CostMeter | None = None
 
     def report_line(self, line: str) -> None:
-        """See ``SelfplayWatcher``."""
+        """Pass the line on."""
         self._report_line(line)
 
     def update(self, supervisor: Supervisor) -> None:
-        """See ``SelfplayWatcher``."""
+        """Begin, measure or end, as the workers are."""
         done, workers = supervisor.positions[0], list(supervisor.workers.values())
         if self.speed is not None or not done or any(w.stage != "playing" for w in workers):
             return
@@ -175,10 +176,42 @@ def _games(config: TrainConfig, folder: Path) -> GivenShards:
     """The recorded games that are learnt from alone, or made-up ones."""
     if config.objective == "supervised":
         return GivenShards(list(config.data))
-    records = play_games(GAMES, config.seed)
+    records = play_games(NUM_GAMES, config.seed)
     if config.tree.search != "none":
         records = made_up_searches(records, config.seed)
     return as_shards(records, folder)
+
+
+def made_up_searches(records: GameRecords, seed: int) -> GameRecords:
+    """The games as if every ply had been searched, with targets of up to 15 of the legal moves."""
+    draw = np.random.default_rng(seed)
+    legal = replay_positions(records, np.arange(len(records.action))).requests
+    counts = np.minimum(legal.num_legal, TARGET_MOVES).astype(np.int64)
+    rows = [np.sort(row[:num]) for row, num in zip(legal.legal, counts, strict=True)]
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return replace(
+        records,
+        visits=np.full(len(counts), 64, np.uint32),
+        full=np.ones(len(counts), np.uint8),
+        target_offsets=offsets,
+        target_action=np.concatenate(rows),
+        target_prob=draw.integers(1, 4000, offsets[-1]).astype(np.uint16),
+    )
+
+
+def as_shards(records: GameRecords, folder: Path) -> GivenShards:
+    """The games in shards of 64, written to ``folder``."""
+    num_games = records.num_games
+    parts = np.array_split(np.arange(num_games), -(-num_games // SHARD_GAMES))
+    for index, chosen in enumerate(parts):
+        write_shard(folder / f"{index:06d}.npz", records.take(chosen))
+    return GivenShards([folder])
+
+
+def play_games(games: int, seed: int) -> GameRecords:
+    """Games of 120 plies, drawn from the same answer for every position."""
+    settings = {"net": CONSTANT_NET, "seed": seed, "game": {"max_plies": MAX_PLIES}}
+    return play_here(SelfplayConfig.model_validate(settings), parse_gpus("cpu")[0], games)
 
 
 def _loader(config: TrainConfig, data: GivenShards, learner: Learner) -> LoaderPool:
@@ -214,7 +247,8 @@ def _phases(
 ) -> dict[str, Speed]:
     on_gpu = learner.ranks.device.type == "cuda"
     found: dict[str, Speed] = {}
-    for name in _phase_names(config, learner.net.folded):
+    is_folded = learner.net.folded
+    for name in [FLOAT] * (not is_folded) + [FOLDED] * (is_folded or config.fold_at < 1):
         learner.begin_generation()
         if name == FOLDED:
             learner.fold()
@@ -227,10 +261,6 @@ def _phases(
             num_steps, cost = num_steps + 1, meter.read()
         found[name] = Speed(num_steps * config.batch_size, cost)
     return found
-
-
-def _phase_names(config: TrainConfig, is_folded: bool) -> list[str]:
-    return [FLOAT] * (not is_folded) + [FOLDED] * (is_folded or config.fold_at < 1)
 
 
 def _step(learner: Learner, batches: Iterator[Samples[torch.Tensor]]) -> None:

@@ -33,8 +33,8 @@ class InferenceBench(BenchConfig):
     """Settings of ``vecchess bench inference``."""
 
     net: str = "small"
-    """Network file, default, tiny, small, base, large, sizes (.toml), or "module:..." of your own,
-    which is compared with its own loop over time steps."""
+    """Network file, default, tiny, small, base, large, sizes (.toml), or "module:...".
+    """
     gpus: str = "auto"
     """The device: auto, cpu, or a GPU's number."""
     backend: BackendName = "auto"
@@ -49,21 +49,6 @@ class InferenceBench(BenchConfig):
     """Time to measure in seconds, preparations not counted."""
     twin: bool = True
     """Compare with the ReLU network of the same sizes."""
-
-
-class TrainingBench(BenchConfig):
-    """Settings of ``vecchess bench training``."""
-
-    net: str = "tiny"
-    """tiny, small, base, large or sizes (.toml)."""
-    batch_size: Annotated[int, Field(ge=1, le=1 << 16)] = 256
-    """Samples of a step."""
-    seconds: Annotated[float, Field(gt=0)] = 60.0
-    """Time to measure, in seconds; every entrant takes at least five steps."""
-    cores: Annotated[int, Field(ge=0)] = 1
-    """Cores this process is kept to; 0: all."""
-    surrogate: str = "atan"
-    """Surrogate gradient of our networks, as for "vecchess train"."""
 
 
 class SearchBench(BenchConfig):

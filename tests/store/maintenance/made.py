@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from tests.faults.injector import Fault, Injector
 from tests.store.games import made_up
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.shard_entry import ShardEntry
-from vecchess.torture.injector import Fault, Injector
 
 
 def add_shard(run: RunFolder, name: str, numbers: list[int], is_listed: bool = True) -> ShardEntry:

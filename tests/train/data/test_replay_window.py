@@ -12,7 +12,7 @@ import pytest
 
 from tests.store.games import made_up
 from tests.train.games import games, searched
-from vecchess.bench.loading import made_up_searches
+from vecchess.bench.training_speed import made_up_searches
 from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError, DataError
 from vecchess.store.id_set import IdSet

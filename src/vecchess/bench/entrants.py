@@ -1,19 +1,31 @@
-"""Our own entrants: ways of feeding positions that may leave the network early.
+"""Our engines as entrants, opened on one network and checked against ``reference`` (decision 121).
 
 Continuous         a settled slot is refilled before the next time step; with a rule without
                    exits before T, fixed T in slots
-BatchSynchronous   a batch is advanced until its last position has left, then the next one
 LayerByLayer       fixed T by the processor's kernels, without slots
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.bench.paired_timing import Count
+from vecchess.errors import VecchessError
 from vecchess.inference.backend import Backend
+from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cpu.layerwise import LayerwiseCpu
 from vecchess.inference.engine import SlotEngine
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
+from vecchess.snn.integer.integer_net import IntegerNet
+
+FIXED, SLOTS_FIXED, CONTINUOUS = "fixed_T", "slots_fixed_T", "continuous"
+RELU_TWIN = "relu_twin"
+CHECKED = 64
+"""Number of positions that are compared with reference's answers."""
 
 
 class Batches:
@@ -100,22 +112,6 @@ class Continuous(OwnEntrant):
         return self.engine.counters.device_ns, getattr(self.engine.backend, "kernel_ns", 0)
 
 
-class BatchSynchronous(OwnEntrant):
-    """The same engine, but a batch is admitted only when all of the last one have left."""
-
-    def __init__(self, name: str, backend: Backend, requests: Requests) -> None:
-        super().__init__(name, requests)
-        self.engine = SlotEngine(backend, requests)
-
-    def turn(self) -> Count:
-        """One batch of S."""
-        rows = self.batches.take(self.engine.slots.num_slots)
-        self.engine.submit(rows)
-        while not self.engine.is_idle:
-            self.engine.step()
-        return self.count(rows)
-
-
 class LayerByLayer(OwnEntrant):
     """``LayerwiseCpu``: T steps for each position, without slots."""
 
@@ -128,3 +124,89 @@ class LayerByLayer(OwnEntrant):
         rows = self.batches.take(self._engine.num_boards)
         self._engine.answer(self.requests, rows)
         return self.count(rows)
+
+
+@dataclass(frozen=True)
+class EntrantSetup:
+    """What each of our engines is given: S, the device, threads, and the backend's name."""
+
+    slots: int
+    device: str
+    threads: int
+    backend: str
+
+    def open(self, net: PlayableNet, rule: ExitRule | None) -> Backend:
+        """A backend; as ``open_backend``."""
+        return open_backend(self.backend, net, self.slots, rule, self.device, self.threads)
+
+    @property
+    def has_fixed(self) -> bool:
+        """Whether there is an engine for fixed T here, besides slots without exits."""
+        return self.device == "cpu" and self.backend in ("auto", "cpu")
+
+
+def open_own(setup: EntrantSetup, net: PlayableNet, questions: Requests) -> list[OwnEntrant]:
+    """Every position T steps; and with the network's exit rule.
+
+    ``fixed_T`` comes first; where it has an engine of its own, slots without exits second. All are
+    warmed up. Raises ``VecchessError`` for an answer that is not reference's, which knows integers.
+    """
+    rule, never = ExitRule.from_metadata(net.exit_rule), ExitRule.never()
+    fixed: list[OwnEntrant] = []
+    if isinstance(net, IntegerNet) and setup.has_fixed:
+        engine = LayerwiseCpu(net, setup.slots, setup.threads)
+        fixed.append(LayerByLayer(FIXED, engine, unanswered(questions)))
+    name = SLOTS_FIXED if fixed else FIXED
+    fixed.append(Continuous(name, setup.open(net, never), unanswered(questions)))
+    early = Continuous(CONTINUOUS, setup.open(net, rule), unanswered(questions))
+    _warm_up(fixed, net, questions, never)
+    _warm_up([early], net, questions, rule)
+    return [*fixed, early]
+
+
+def open_twin(setup: EntrantSetup, twin: IntegerNet, questions: Requests) -> OwnEntrant:
+    """The ReLU twin in the same server; it takes one step."""
+    rule = ExitRule.never()
+    entrant = Continuous(RELU_TWIN, setup.open(twin, rule), unanswered(questions))
+    _warm_up([entrant], twin, questions, rule)
+    return entrant
+
+
+def unanswered(questions: Requests, num: int | None = None) -> Requests:
+    """The first ``num`` rows (all by default) as a copy, without answers."""
+    rows = questions.part(slice(num))
+    empty = Requests.empty(rows.num_rows, rows.planes.shape[1])
+    return empty._replace(
+        planes=rows.planes.copy(), legal=rows.legal.copy(), num_legal=rows.num_legal.copy()
+    )
+
+
+def reference_answers(
+    net: IntegerNet, questions: Requests, rule: ExitRule, num: int = CHECKED
+) -> Requests:
+    """The first ``num`` questions as ``reference`` answers them on the CPU."""
+    from vecchess.inference.reference import ReferenceBackend
+
+    requests = unanswered(questions, num)
+    engine = SlotEngine(ReferenceBackend(net, requests.num_rows, rule), requests)
+    engine.submit(np.arange(requests.num_rows, dtype=np.int32))
+    while not engine.is_idle:
+        engine.step()
+    return requests
+
+
+def _warm_up(
+    entrants: Sequence[OwnEntrant], net: PlayableNet, questions: Requests, rule: ExitRule
+) -> None:
+    """Have each entrant answer, and compare bit by bit where the network has integers."""
+    expected = reference_answers(net, questions, rule) if isinstance(net, IntegerNet) else None
+    for entrant in entrants:
+        entrant.answer_all(min(CHECKED, questions.num_rows))
+        for part in ("policy", "wdl", "steps") if expected else ():
+            found = getattr(entrant.requests, part)[: min(CHECKED, questions.num_rows)]
+            if not np.array_equal(found, getattr(expected, part)):
+                raise VecchessError(
+                    f"{entrant.name} answers differently from reference ({part}): not timed"
+                )
+        if isinstance(entrant, Continuous):
+            entrant.start_clock()

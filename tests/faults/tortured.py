@@ -1,10 +1,10 @@
-"""The command line with a fault in it: ``python -m vecchess_cli.tortured selfplay ...``.
+"""The command line with a fault in it: ``python -m tests.faults.tortured selfplay ...``.
 
 Workers are spawned, and a spawned process imports the main module of its parent: so the fault is
 installed in workers as well.
 """
 
-from vecchess.torture.injector import install_from_environment
+from tests.faults.injector import install_from_environment
 
 install_from_environment()
 

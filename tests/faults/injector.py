@@ -1,7 +1,7 @@
 """Faults at named points of a process: where it is about to touch the files of a run.
 
 Python reports what it is about to do to audit hooks (PEP 578), so no other module of vecchess takes
-part. A fault is one line in an environment variable; ``python -m vecchess_cli.tortured`` and its
+part. A fault is one line in an environment variable; ``python -m tests.faults.tortured`` and its
 workers install it:
 
     TORTURE_FAULT="kill at shard 3"     at the third shard that a process is about to write

@@ -1,11 +1,12 @@
-"""Self-play under faults, for a number of minutes: ``vecchess doctor --torture MINUTES``.
+"""Self-play under faults, for a number of minutes: ``python -m tests.faults.torture MINUTES``.
 
 Runs of three workers are killed, paused, starved of memory and of disk space, and refused reads, at
 random moments and at named points, compacted meanwhile, and resumed until they are complete. Then
 every game has to be recorded once, the same as without faults. All choices follow from a seed,
-which is reported; the moments also depend on the machine.
+which is reported; the moments also depend on the machine. The exit code is 3 where a game is lost.
 """
 
+import argparse
 import json
 import os
 import random
@@ -16,22 +17,21 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from tests.faults import processes
+from tests.faults.injector import POINTS, READ_ACTIONS, READ_POINTS, VARIABLE
+from tests.faults.invariants import broken_in_progress, broken_invariants
+from tests.faults.processes import Victims
 from vecchess.errors import VecchessError
 from vecchess.runtime.reporting import ReportLine
-from vecchess.runtime.signals import Stopped, StopSignals
+from vecchess.runtime.signals import Stopped, StopSignals, exit_code, stopped_text
 from vecchess.store.maintenance.rewrite import finish_rewriting
 from vecchess.store.run_folder import RunFolder
-from vecchess.torture import processes
-from vecchess.torture.compaction import Compaction
-from vecchess.torture.injector import POINTS, READ_ACTIONS, READ_POINTS, VARIABLE
-from vecchess.torture.invariants import broken_in_progress, broken_invariants
-from vecchess.torture.processes import Victims
 
 SCHEMA = 1
 LONGEST_S = 600.0
@@ -54,7 +54,10 @@ SHARE_AT_POINTS = 0.5
 ACTIONS_AT_POINTS = ("kill", "kill", "full", "broken", "read", "read", "read")
 SHARE_TAMPERED = 0.3
 """Share of the restarts before which a file is damaged as a crash of the machine may do."""
-PROGRAM = (sys.executable, "-m", "vecchess_cli.tortured")
+COMPACTION_S = 120.0
+COMPACTION_CODES = {0, 1, 2, -signal.SIGKILL}
+"""Done, a disk error (reported in one line), refused, killed."""
+PROGRAM = (sys.executable, "-m", "tests.faults.tortured")
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,40 @@ SETTINGS = (
     Setting("gumbel", 300, ("--search=gumbel", "--sims=4", "--cache-mb=1")),
     Setting("puct", 300, ("--search=puct", "--sims=6", "--cache-mb=1")),
 )
+
+
+class Compaction:
+    """One process that compacts; it is left to itself until ``end``."""
+
+    def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
+        """``environment``: variables added to those of this process."""
+        self._words = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed by end)
+        self._process = subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=self._words,
+            env=os.environ | environment,
+        )
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """Kill the process, if it runs."""
+        self._process.kill()
+
+    def end(self) -> list[str]:
+        """Wait for the process; what was wrong with it, if anything."""
+        with self._words, suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(COMPACTION_S)
+            self._words.seek(0)
+            said = self._words.read()
+            is_right = code in COMPACTION_CODES and "Traceback" not in said
+            return [] if is_right else [f"compaction, exit code {code}: {said}"]
+        self._process.kill()
+        return [f"compaction: not done after {COMPACTION_S:g} s"]
 
 
 class Torture:
@@ -328,3 +365,26 @@ def num_tracebacks(stderr: str, code: int) -> int:
 
 def _last_line(words: TextIO) -> str:
     return (words.read().strip().splitlines() or ["no output"])[-1]
+
+
+def main() -> int:
+    """Torture, and print what was seen: progress on stderr, one JSON object on stdout."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("minutes", type=float)
+    parser.add_argument("--kills", type=int, help="end after this number of kills")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    report = Torture(options.seed, _note).run(options.minutes, options.kills)
+    stopped = f", {stopped_text(report['stopped_by'])}" if report["stopped_by"] else ""
+    _note("BROKEN: " + "; ".join(report["broken"]) if report["broken"] else "nothing is lost")
+    _note(f"{report['kills']} processes killed in {report['seconds']:.0f} s{stopped}")
+    print(json.dumps(report))
+    return 3 if report["broken"] else exit_code(report["stopped_by"])
+
+
+def _note(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,22 +1,23 @@
-"""``bench training``: a whole training step, of both phases and of a ReLU network, in turns.
+"""A whole training step: of both phases, of a ReLU network, and of a plain snntorch loop, in turns.
 
 Each entrant trains a network of the same sizes on the same positions with the same loss on every
 time step (Deng et al. 2022, "TET") and the same optimiser; a lap is one step. The labels are drawn
 at random: what is learnt plays no part here.
 """
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Annotated, Any, Protocol
 
 import torch
+from bench.peers.training_loop import TrainingLoop
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
 from vecchess.bench.paired_timing import Count, Laps, core_share, ratio, speed, time_in_turns
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.sample import random_planes
-from vecchess.config.bench_settings import TrainingBench
+from vecchess.config.bench_settings import BenchConfig
 from vecchess.machine_limits import num_cores
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
 from vecchess.snn.create import sizes_of, twin_sizes
@@ -27,8 +28,7 @@ from vecchess.snn.torch_integer import unpack_planes
 
 SCHEMA = 1
 FLOAT, FOLDED, TWIN = "float", "folded", "relu_twin"
-MakeOther = Callable[[NetConfig], nn.Module]
-"""Makes another library's network of these sizes, which takes planes float32[B, P, 8, 8]."""
+SNNTORCH = "snntorch"
 WARM_UP = 2
 """Steps before the timing, which compile kernels and allocate memory."""
 FOLD_AFTER = 50
@@ -36,6 +36,21 @@ FOLD_AFTER = 50
 LEARNING_RATE = 1e-3
 RATE_TARGET = 0.08
 """Spikes per neuron and step above which a layer is penalised."""
+
+
+class TrainingBench(BenchConfig):
+    """Settings of ``python -m bench.peers training``."""
+
+    net: str = "tiny"
+    """tiny, small, base, large or sizes (.toml)."""
+    batch_size: Annotated[int, Field(ge=1, le=1 << 16)] = 256
+    """Samples of a step."""
+    seconds: Annotated[float, Field(gt=0)] = 60.0
+    """Time to measure, in seconds; every entrant takes at least five steps."""
+    cores: Annotated[int, Field(ge=0)] = 1
+    """Cores this process is kept to; 0: all."""
+    surrogate: str = "atan"
+    """Surrogate gradient of our networks, as for "vecchess train"."""
 
 
 class Outputs(Protocol):
@@ -111,47 +126,48 @@ class TrainingEntrant:
         return torch.autocast(self._planes.device.type, self._precision, enabled=reduced)
 
 
-def run(config: TrainingBench, others: Mapping[str, MakeOther] | None = None) -> dict[str, Any]:
-    """Compare, in this process; returns what ``vecchess bench training`` prints.
+def run(config: TrainingBench) -> dict[str, Any]:
+    """Compare, in this process; the loop takes part where a network is residual and spiking.
 
-    ``others`` are entrants of other libraries, by name. Raises ``ConfigError`` for settings, and
-    ``NetworkError`` for a network, that cannot be measured.
+    Raises ``ConfigError`` for settings, and ``NetworkError`` for a network, that cannot be
+    measured.
     """
     sizes = sizes_of(config.net)
     keep_to_cores(config.cores)
     threads = torch.get_num_threads()
     torch.set_num_threads(num_cores())
     try:
-        learners = _learners(config, sizes, others or {})
+        learners = _learners(config, sizes)
         for learner in learners:
             for _ in range(WARM_UP):
                 learner.turn()
-        laps = time_in_turns(learners, config.seconds)
-        return _facts(config, learners, laps, list(others or {}))
+        return _facts(config, learners, time_in_turns(learners, config.seconds))
     finally:
         torch.set_num_threads(threads)
 
 
-def _learners(
-    config: TrainingBench, sizes: NetConfig, others: Mapping[str, MakeOther]
-) -> list[TrainingEntrant]:
+def _learners(config: TrainingBench, sizes: NetConfig) -> list[TrainingEntrant]:
     planes = unpack_planes(random_planes(config.batch_size, config.seed, sizes.num_planes))
-    channels_first = planes.permute(0, 3, 1, 2).contiguous()
     labels = Labels(config.batch_size, config.seed)
 
-    def learner(name: str, make: Callable[[], nn.Module], planes: Tensor) -> TrainingEntrant:
+    def learner(
+        name: str, make: Callable[[], nn.Module], planes: Tensor = planes
+    ) -> TrainingEntrant:
         torch.manual_seed(config.seed)
         return TrainingEntrant(name, make(), planes, labels)
 
     def ours(sizes: NetConfig = sizes) -> SpikingNet:
         return SpikingNet(sizes, config.surrogate)
 
-    return [
-        learner(FLOAT, ours, planes),
-        *(learner(name, partial(make, sizes), channels_first) for name, make in others.items()),
-        learner(FOLDED, lambda: settled(ours(), planes), planes),
-        learner(TWIN, lambda: ours(twin_sizes(sizes)), planes),
+    learners = [
+        learner(FLOAT, ours),
+        learner(FOLDED, lambda: settled(ours(), planes)),
+        learner(TWIN, lambda: ours(twin_sizes(sizes))),
     ]
+    if (sizes.kind, sizes.neuron) == ("residual", "lif"):  # the loop is written for these
+        channels_first = planes.permute(0, 3, 1, 2).contiguous()
+        learners.append(learner(SNNTORCH, lambda: TrainingLoop(sizes), channels_first))
+    return learners
 
 
 def settled(module: SpikingNet, planes: Tensor) -> SpikingNet:
@@ -165,26 +181,23 @@ def settled(module: SpikingNet, planes: Tensor) -> SpikingNet:
     return module
 
 
-def _facts(
-    config: TrainingBench, learners: list[TrainingEntrant], laps: Laps, others: list[str]
-) -> dict[str, Any]:
+def _facts(config: TrainingBench, learners: list[TrainingEntrant], laps: Laps) -> dict[str, Any]:
     rates = {learner.name: sum(learner.rates) / len(learner.rates) for learner in learners}
-    return {
+    facts = {
         "schema": SCHEMA,
         "net": config.net,
         "batch_size": config.batch_size,
         "threads": torch.get_num_threads(),
         "rounds": len(laps[FLOAT]),
         "samples_per_s": {name: round(speed(row), 1) for name, row in laps.items()},
-        **{
-            f"ratio_to_{other}": {
-                name: round(ratio(laps, name, other), 2) for name in (FLOAT, FOLDED, TWIN)
-            }
-            for other in others
-        },
         "mean_rates": {name: round(rate, 3) for name, rate in rates.items()},
         "core_share": round(core_share(laps), 2),
     }
+    if SNNTORCH in laps:
+        facts["ratio_to_snntorch"] = {
+            name: round(ratio(laps, name, SNNTORCH), 2) for name in (FLOAT, FOLDED, TWIN)
+        }
+    return facts
 
 
 def one_rank(sums: list[Tensor]) -> None:

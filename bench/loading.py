@@ -1,5 +1,12 @@
-"""``bench loader``: batches from recorded games, in this process and in a loader process."""
+"""Batches for training, from recorded games: positions/s, here and in a loader process.
 
+    python -m bench.loading [--games 1024] [--batch-size 256] [--seconds 10]
+
+Prints one JSON object.
+"""
+
+import argparse
+import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,24 +16,13 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from vecchess.bench.throughput import keep_to_cores
-from vecchess.config import CONSTANT_NET, SelfplayConfig
-from vecchess.evaluate.calibrate_exits import play_here
-from vecchess.runtime.devices import parse_gpus
-from vecchess.store.records import GameRecords
-from vecchess.store.replay_positions import replay_positions
-from vecchess.store.shard import write_shard
+from vecchess.bench.training_speed import as_shards, made_up_searches, play_games
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.loader_pool import LoaderPool
-from vecchess.train.data.replay_window import GivenShards
 from vecchess.train.data.samples import SharedBuffers
 
 SCHEMA = 1
-MAX_PLIES = 120
-TARGET_MOVES = 15
-SHARD_GAMES = 64
 ROUNDS = 5
 SETTLE_BATCHES = 20
 
@@ -66,38 +62,6 @@ def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> d
     }
 
 
-def made_up_searches(records: GameRecords, seed: int) -> GameRecords:
-    """The games as if every ply had been searched, with targets of up to 15 of the legal moves."""
-    draw = np.random.default_rng(seed)
-    legal = replay_positions(records, np.arange(len(records.action))).requests
-    counts = np.minimum(legal.num_legal, TARGET_MOVES).astype(np.int64)
-    rows = [np.sort(row[:num]) for row, num in zip(legal.legal, counts, strict=True)]
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    return replace(
-        records,
-        visits=np.full(len(counts), 64, np.uint32),
-        full=np.ones(len(counts), np.uint8),
-        target_offsets=offsets,
-        target_action=np.concatenate(rows),
-        target_prob=draw.integers(1, 4000, offsets[-1]).astype(np.uint16),
-    )
-
-
-def as_shards(records: GameRecords, folder: Path) -> GivenShards:
-    """The games in shards of 64, written to ``folder``."""
-    num_games = records.num_games
-    parts = np.array_split(np.arange(num_games), -(-num_games // SHARD_GAMES))
-    for index, chosen in enumerate(parts):
-        write_shard(folder / f"{index:06d}.npz", records.take(chosen))
-    return GivenShards([folder])
-
-
-def play_games(games: int, seed: int) -> GameRecords:
-    """Games of 120 plies, drawn from the same answer for every position."""
-    settings = {"net": CONSTANT_NET, "seed": seed, "game": {"max_plies": MAX_PLIES}}
-    return play_here(SelfplayConfig.model_validate(settings), parse_gpus("cpu")[0], games)
-
-
 def _lap(loader: LoaderPool, spec: BatchSpec, seconds: float) -> float:
     """Positions/s over ``seconds``; the first batches, which are made ahead, are not counted."""
     batches = loader.batches(_all_steps(spec))
@@ -112,3 +76,18 @@ def _lap(loader: LoaderPool, spec: BatchSpec, seconds: float) -> float:
 def _all_steps(spec: BatchSpec) -> Iterator[BatchSpec]:
     """The specs of all steps."""
     return (replace(spec, step=step) for step in count())
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--games", type=int, default=1024, help="to play first")
+    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--cores", type=int, default=1, help="to keep to; 0: all")
+    parser.add_argument("--seed", type=int, default=0)
+    print(json.dumps(run(**vars(parser.parse_args()))))
+
+
+if __name__ == "__main__":
+    main()
