@@ -23,7 +23,7 @@ from vecchess.bench.search import open_evaluator
 from vecchess.chess.fen import to_board
 from vecchess.chess.position import Positions
 from vecchess.config import TreeConfig
-from vecchess.importers.engine_selfplay import open_engine
+from vecchess.importers.engine_label import open_engine
 from vecchess.runtime.engines.uci_client import find_engine
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.tree.layout import UNIT

@@ -12,6 +12,7 @@ from typing import IO, Annotated
 
 import typer
 
+from vecchess.runtime.child_program import end_program, start_program
 from vecchess_cli.output import notes
 
 END_WAIT_S = 5.0
@@ -44,13 +45,12 @@ def _dashboard(run_dir: Path, port: int) -> Iterator[None]:
     It has its own session: Ctrl-C ends the run first, and the dashboard shows how it ended.
     """
     command = [sys.executable, "-m", "vecchess_cli.main", "dash", str(run_dir), "--until-eof"]
-    child = subprocess.Popen(
+    child = start_program(
         [*command, "--port", str(port)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,
     )
     assert child.stdin is not None
     assert child.stderr is not None
@@ -59,11 +59,7 @@ def _dashboard(run_dir: Path, port: int) -> Iterator[None]:
         yield
     finally:
         child.stdin.close()
-        try:
-            child.wait(END_WAIT_S)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+        end_program(child, END_WAIT_S)
 
 
 def _print_lines(lines: IO[str]) -> None:

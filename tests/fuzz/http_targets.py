@@ -142,10 +142,7 @@ def dashboard(folder: Path, token: str = "") -> Iterator[Read]:
             body = b"".join(answer.get("body", b"") for answer in answers)
             assert token.encode() not in body
 
-    with (
-        patch("vecchess.dash.play.service.PlayEngine.start", refuse),
-        patch("vecchess.dash.play.service.SpikeHelper.start", refuse),
-    ):
+    with patch("vecchess.dash.play.service.PlayEngine.start", refuse):
         app = make_site(folder, folder / "run", token=token, any_host=bool(token))
         try:
             yield read

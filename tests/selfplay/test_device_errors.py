@@ -112,7 +112,7 @@ class DyingWorker:
         self.plan = plan
         self.name = f"worker {plan.index} ({plan.device.label})"
         self.stage, self.pid = "playing", 4711
-        self.stderr = SimpleNamespace(last_lines=lambda: ["CUDA error"])
+        self.last_lines = lambda: ["CUDA error"]
         self.failure = None
         self.pipe = SimpleNamespace(receive=lambda: [self.last_words])
 

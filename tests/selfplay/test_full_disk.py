@@ -184,7 +184,7 @@ class DeadWorker:
 
     def __init__(self, plan: WorkerPlan) -> None:
         self.plan, self.name, self.pid, self.recorded = plan, "worker 0", 4711, 0
-        self.stderr = SimpleNamespace(last_lines=lambda: list[str]())
+        self.last_lines = list[str]
         self.pipe = SimpleNamespace(receive=lambda: None, send=lambda kind, **values: None)
 
     def silent_s(self) -> float:

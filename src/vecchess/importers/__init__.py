@@ -4,7 +4,6 @@ pgn_import        the games of PGN files, written to a folder of shards
 pgn_main_line     the next game of a PGN file: its main line, or what is wrong with it
 opening_file      start positions from EPD, FEN and PGN files
 engine_games      games of an engine against itself
-engine_selfplay   one of them, with random moves
 label_games       positions of recorded games, labelled by an engine
 network_label     the same by a network, many positions at a time
 recorded_places   the games of runs, folders, shards and PGN files, one at a time

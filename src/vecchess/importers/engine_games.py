@@ -1,21 +1,44 @@
-"""Games of a UCI engine against itself as shards: several engines at a time, and resumable."""
+"""Games of a UCI engine against itself, with random moves in between, as shards.
+
+Several engines play at a time, and a command that was stopped goes on.
+"""
 
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import chess
+import numpy as np
+from numpy.typing import NDArray
+
 from vecchess.chess.chess960 import start_positions
+from vecchess.chess.pgn import start_board
+from vecchess.chess.position import Positions
+from vecchess.chess.rules import Termination
 from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.config.settings import MOST_GAMES
-from vecchess.importers.engine_label import open_engine
-from vecchess.importers.engine_pool import EnginePool, MustStop
-from vecchess.importers.engine_selfplay import play_game
+from vecchess.importers.engine_label import ask_engine, open_engine
+from vecchess.importers.engine_pool import EnginePool, GameAbandoned, MustStop
 from vecchess.importers.import_folder import open_import_folder
 from vecchess.importers.import_writer import ImportWriter, OnImportProgress
-from vecchess.importers.imported_game import to_records
+from vecchess.importers.imported_game import (
+    ImportedGame,
+    action_of,
+    termination_of,
+    to_records,
+)
 from vecchess.importers.opening_file import read_openings
+from vecchess.rng import random_word
 from vecchess.runtime.engines.uci_client import UciEngine, find_engine
 from vecchess.store.records import GameRecords
+
+RESULTS = {True: 1, False: -1}
+_ATTEMPTS = 1 << 40
+"""Counters of the random numbers: plies below it, further attempts at an opening in steps of it."""
+_ATTEMPTS_EACH = 16
+"""With as many random plies."""
+_SHARE = 1 << 39
+"""Counters from here decide whether a ply is random; those below, which move it is."""
 
 
 def gather_engine_games(
@@ -46,3 +69,73 @@ def gather_engine_games(
         pool: EnginePool[int] = EnginePool(config, command, writer)
         pool.run(missing, make_game)
         return writer.facts(name)
+
+
+def play_game(
+    engine: UciEngine,
+    config: EngineGamesConfig,
+    number: int,
+    starts: Positions,
+    must_stop: MustStop = lambda: False,
+) -> ImportedGame:
+    """Game ``number`` to its end by the rules of ``chess/rules.py``.
+
+    It begins with one of ``starts``, uint64[S, 8], which take turns. Its random moves depend on
+    (seed, number) alone. Raises GameAbandoned once ``must_stop()`` is true, EngineFailed where the
+    engine ended or made no legal move.
+    """
+    board, game = _opening(number, config, starts[number % len(starts)])
+    random_below = config.random_move_share * 2**64
+    while (over := termination_of(board)) is Termination.ONGOING and (
+        len(game.actions) < config.max_plies
+    ):
+        if must_stop():
+            raise GameAbandoned
+        ply = len(game.actions)
+        if random_word(config.seed, number, _SHARE + ply) < random_below:
+            _make_random_move(board, game, random_word(config.seed, number, ply))
+        else:
+            _make_engine_move(engine, board, game, config)
+    game.termination = Termination.PLY_CAP if over is Termination.ONGOING else over
+    game.result = RESULTS[not board.turn] if over is Termination.CHECKMATE else 0
+    return game
+
+
+def _make_engine_move(
+    engine: UciEngine, board: chess.Board, game: ImportedGame, config: EngineGamesConfig
+) -> None:
+    move, label = ask_engine(engine, board, game.number, config, config.multipv > 1)
+    game.actions.append(action_of(board, move))
+    game.probs.append(1.0)
+    game.labels.append(label)
+    board.push(move)
+
+
+def _opening(
+    number: int, config: EngineGamesConfig, start: NDArray[np.uint64]
+) -> tuple[chess.Board, ImportedGame]:
+    """A board after the random plies from ``start``, uint64[8], from which the game goes on.
+
+    Where they end the game again and again there are fewer of them.
+    """
+    attempt = 0
+    while True:
+        board = start_board(start)
+        game = ImportedGame(number, start, 0, Termination.ONGOING)
+        random_plies = config.random_plies - attempt // _ATTEMPTS_EACH
+        while len(game.actions) < random_plies and any(board.legal_moves):
+            counter = attempt * _ATTEMPTS + len(game.actions)
+            _make_random_move(board, game, random_word(config.seed, number, counter))
+        if termination_of(board) is Termination.ONGOING:
+            return board, game
+        attempt += 1
+
+
+def _make_random_move(board: chess.Board, game: ImportedGame, word: int) -> None:
+    """One of the legal moves, chosen by a random word of 64 bits, without an evaluation."""
+    moves = sorted(board.legal_moves, key=lambda move: move.uci())
+    move = moves[word * len(moves) >> 64]
+    game.actions.append(action_of(board, move))
+    game.probs.append(1 / len(moves))
+    game.labels.append(None)
+    board.push(move)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock
@@ -13,7 +13,7 @@ from vecchess.errors import WorkerDied
 from vecchess.importers.engine_label import open_engine
 from vecchess.importers.import_writer import ImportWriter
 from vecchess.runtime.engines.engine_pipe import EngineFailed
-from vecchess.runtime.engines.uci_client import UciEngine
+from vecchess.runtime.engines.uci_client import RestartedEngine, UciEngine
 from vecchess.store.records import GameRecords
 
 T = TypeVar("T")
@@ -51,9 +51,10 @@ class EnginePool(Generic[T]):
                 return None if stop.is_set() else next(tasks, None)
 
         def work() -> None:
-            with _Engine(self._command, self._config) as engine, suppress(GameAbandoned):
+            engine = RestartedEngine(self._open_engine)
+            with closing(engine), suppress(GameAbandoned):
                 while (task := next_task()) is not None:
-                    self._finished.put(engine.attempt(partial(make_game, task, stop.is_set)))
+                    self._finished.put(_attempt(engine, partial(make_game, task, stop.is_set)))
 
         try:
             with ThreadPoolExecutor(self._config.concurrency, "engine") as pool:
@@ -65,6 +66,9 @@ class EnginePool(Generic[T]):
         finally:
             self._collect()
             self._writer.write()
+
+    def _open_engine(self) -> UciEngine:
+        return open_engine(self._command, self._config.nodes, self._config.multipv)
 
     def _collect_until_done(self, threads: "list[Future[None]]") -> None:
         """Collect games until all threads are done; raises the first error of one."""
@@ -82,32 +86,15 @@ class EnginePool(Generic[T]):
         self._writer.advance()
 
 
-class _Engine:
-    """An engine that is started when it is needed, and anew when it fails."""
-
-    def __init__(self, command: list[str], config: EngineConfig) -> None:
-        self._command, self._config = command, config
-        self._engine: UciEngine | None = None
-
-    def __enter__(self) -> "_Engine":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._engine is not None:
-            self._engine.close()
-
-    def attempt(self, make_game: Callable[[UciEngine], GameRecords]) -> GameRecords:
-        """What ``make_game`` makes; raises WorkerDied where each of ATTEMPTS engines failed."""
-        for _ in range(ATTEMPTS):
-            if self._engine is None:
-                self._engine = open_engine(self._command, self._config.nodes, self._config.multipv)
-            try:
-                return make_game(self._engine)
-            except EngineFailed as error:
-                failure = error
-                self._engine.close()
-                self._engine = None
-        raise WorkerDied(
-            f"the engine failed {ATTEMPTS} times, the last in {failure}; finished games are saved, "
-            "the same command goes on from there"
-        )
+def _attempt(engine: RestartedEngine, make_game: Callable[[UciEngine], GameRecords]) -> GameRecords:
+    """What ``make_game`` makes; raises WorkerDied where each of ATTEMPTS engines failed."""
+    for _ in range(ATTEMPTS):
+        try:
+            with engine.running() as running:
+                return make_game(running)
+        except EngineFailed as error:
+            failure = error
+    raise WorkerDied(
+        f"the engine failed {ATTEMPTS} times, the last in {failure}; finished games are saved, "
+        "the same command goes on from there"
+    )

@@ -21,6 +21,7 @@ from contextlib import suppress
 from threading import Lock, Thread
 from typing import IO, Any
 
+from vecchess.runtime.child_program import end_program, start_program
 from vecchess.runtime.json_pipe import encode_message
 
 LEAVE_S = 120.0
@@ -38,7 +39,7 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # Ray's workers block SIGINT
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     streams |= {"stdin": subprocess.DEVNULL, "text": True, "errors": "replace"}
-    child = subprocess.Popen(sys.argv[1:], **streams, start_new_session=True)
+    child = start_program(sys.argv[1:], **streams)
     readers = [_start(_forward, "out", child.stdout), _start(_forward, "err", child.stderr)]
     _start(_stop_at_end_of_stdin, child)
     code = child.wait()
@@ -68,10 +69,7 @@ def _stop_at_end_of_stdin(child: "subprocess.Popen[str]") -> None:
     while os.read(0, 4096):
         pass
     child.terminate()
-    try:
-        child.wait(LEAVE_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
+    end_program(child, LEAVE_S)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from vecchess.errors import WorkerDied
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.reporting import ReportLine
-from vecchess.runtime.signals import StopSignals
+from vecchess.runtime.signals import StopSignals, way_to_end
 
 OK, RESUMABLE, INTERRUPTED = 0, 75, 130
 POLL_S = 0.1
@@ -94,12 +94,5 @@ def _outcome(message: Message, is_stopping: bool) -> tuple[int, str]:
     if code == -signal.SIGTERM and is_stopping:  # it had no handler yet, and nothing to save
         return RESUMABLE, ""
     if code < 0:
-        return WorkerDied.exit_code, f"was killed by {_signal_name(-code)}"
-    return code, "" if code in (OK, RESUMABLE) else f"ended with exit code {code}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+        return WorkerDied.exit_code, f"was {way_to_end(code)}"
+    return code, "" if code in (OK, RESUMABLE) else f"ended with {way_to_end(code)}"

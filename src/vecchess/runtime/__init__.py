@@ -4,8 +4,8 @@ devices            devices by --gpus, and each worker's share of cores and games
 signals            stop signals and exit codes
 torch_environment  variables that are read when torch is imported
 freed_memory       freed memory stays in the process
-child_process      spawned processes that import quickly, ignore signals or end with their parent
-child_stderr       the last lines that a child process wrote to stderr
+child_process      functions in spawned processes: start, reason of death, last lines, end
+child_program      programs as child processes: start, end
 json_pipe          JSON messages between processes
 plugin             objects of the user, by module:name
 optional_library   libraries that only some uses need

@@ -1,36 +1,87 @@
-"""Spawned processes that import quickly, ignore stop signals from their first instruction, or end
-with the parent.
+"""Functions in spawned processes: started, alive, the reason of their death, killed.
 
 Ctrl-C reaches every process of the terminal's group. A child that is still importing would die
 of it with a traceback before it can install a handler. So it is started with the signals blocked
 (a blocked signal stays blocked across exec), sets them to be ignored, and unblocks them.
 """
 
+import faulthandler
 import gc
 import os
 import signal
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from multiprocessing import parent_process, resource_tracker
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import Pipe, parent_process, resource_tracker
 from multiprocessing.context import SpawnProcess
-from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any
 
+from vecchess.runtime.signals import stop_signals, way_to_end
+
+NUM_LINES = 40
+"""Lines of a child's stderr that are kept."""
+MOST_TEXT = 400
+"""Characters kept of a line."""
+KILL_WAIT_S = 5.0
+_STDERR = 2
+_CLOSE_WAIT_S = 1.0
+
 
 class ChildProcess(SpawnProcess):
-    """A spawned process; torch and numba do not survive fork.
+    """A spawned process, which ignores stop signals; torch and numba do not survive fork.
 
     Its garbage collector rests while the process imports what its target needs, and at its end:
     looking at all that numba and torch make, which stays, takes a third of that time.
     """
 
+    def __init__(
+        self,
+        name: str,
+        target: Callable[..., object],
+        args: Iterable[Any] = (),
+        *,
+        daemon: bool = True,
+        ends_with_parent: bool = True,
+        keeps_stderr: bool = False,
+    ) -> None:
+        """Nothing is started yet.
+
+        ends_with_parent: it exits at once when this process ends, whatever the cause.
+        keeps_stderr: its last lines are kept; a process that dies in a driver or an allocator
+        leaves its reason there and nowhere else.
+        """
+        super().__init__(target=target, args=args, name=name, daemon=daemon)
+        self._ends_with_parent = ends_with_parent
+        self._stderr = _StderrReader() if keeps_stderr and os.name == "posix" else None
+        self._stderr_end = None if self._stderr is None else self._stderr.child_end
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Begin in the child with ``_unimported``, before the target and its arguments."""
-        return _unimported, (type(self),), self.__dict__
+        return _unimported, (type(self),), self.__dict__ | {"_stderr": None}
+
+    def start(self) -> None:
+        """Start the process. Where a signal comes meanwhile, it is ended."""
+        try:
+            with _signals_blocked(stop_signals()):
+                super().start()
+        except BaseException:
+            if self.pid is not None:
+                self.end()
+            raise
+        finally:
+            if self._stderr is not None:
+                self._stderr.start()
 
     def run(self) -> None:
         """Call the target, in the child."""
+        if self._stderr_end is not None:
+            os.dup2(self._stderr_end.fileno(), _STDERR)
+            self._stderr_end.close()
+            faulthandler.enable(all_threads=False)
+        ignore_signals(stop_signals())  # the parent decides when to stop
+        if self._ends_with_parent:
+            exit_with_parent()
         gc.enable()
         gc.freeze()
         try:
@@ -38,20 +89,67 @@ class ChildProcess(SpawnProcess):
         finally:
             gc.freeze()
 
+    def end(self, patience_s: float = 0.0) -> None:
+        """Wait until the process has ended; kill it where that takes longer than ``patience_s``."""
+        if patience_s > 0:
+            self.join(patience_s)
+        if self.is_alive():
+            self.kill()
+        self.join(KILL_WAIT_S)
+
+    def reason_of_death(self) -> str:
+        """How the process ended, or is about to: "killed by SIGKILL", "exit code 3"."""
+        self.join(KILL_WAIT_S)
+        return way_to_end(self.exitcode)
+
+    def last_lines(self) -> list[str]:
+        """The last lines on stderr of a process that has ended."""
+        return [] if self._stderr is None else self._stderr.last_lines()
+
+
+class _StderrReader:
+    """The parent's end of a child's stderr: forwarded to this process's own, its last lines kept.
+
+    It is read in a thread until the child and its children have closed theirs.
+    """
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque(maxlen=NUM_LINES)
+        self._rest = b""
+        self._own_end, self.child_end = Pipe(duplex=False)
+        self._thread = Thread(target=self._run, name="child-stderr", daemon=True)
+
+    def start(self) -> None:
+        """Read from now on; the child has been started."""
+        self.child_end.close()
+        self._thread.start()
+
+    def last_lines(self) -> list[str]:
+        self._thread.join(_CLOSE_WAIT_S)
+        rest = [_text(self._rest)] if self._rest else []
+        return [*self._lines, *rest][-NUM_LINES:]
+
+    def _run(self) -> None:
+        with self._own_end, suppress(OSError):
+            while data := os.read(self._own_end.fileno(), 1 << 16):
+                with suppress(OSError):  # our own stderr is closed
+                    os.write(_STDERR, data)
+                *lines, self._rest = (self._rest + data).split(b"\n")
+                self._lines.extend(map(_text, lines))
+                self._rest = self._rest[-MOST_TEXT:]
+
+
+def _text(line: bytes) -> str:
+    return line[-MOST_TEXT:].decode(errors="replace").rstrip()
+
 
 def _unimported(kind: type[ChildProcess]) -> ChildProcess:
     gc.disable()
     return kind.__new__(kind)
 
 
-def start_with_signals_blocked(process: BaseProcess, numbers: Iterable[signal.Signals]) -> None:
-    """Start ``process`` with the signals ``numbers`` blocked until it calls ``ignore_signals``."""
-    with signals_blocked(numbers):
-        process.start()
-
-
 @contextmanager
-def signals_blocked(numbers: Iterable[signal.Signals]) -> Iterator[None]:
+def _signals_blocked(numbers: Iterable[signal.Signals]) -> Iterator[None]:
     """Start processes within the block with the signals ``numbers`` blocked."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows has no process groups of a terminal
         yield

@@ -34,6 +34,16 @@ def stopped_text(stopped_by: str) -> str:
     return "stopped with Ctrl-C" if stopped_by == "SIGINT" else f"stopped by {stopped_by}"
 
 
+def way_to_end(exit_code: int | None) -> str:
+    """How a process ended, by its exit code: "killed by SIGKILL", "exit code 3"."""
+    if exit_code is None or exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        return f"killed by {signal.Signals(-exit_code).name}"
+    except ValueError:  # a real-time signal
+        return f"killed by signal {-exit_code}"
+
+
 class Stopped(BaseException):  # of a KeyboardInterrupt typer would make exit code 130
     """A stop was requested before there was anything to save."""
 

@@ -19,6 +19,7 @@ from vecchess.uci.parse_command import (
     split,
 )
 from vecchess.uci.searcher import BackgroundTask, Searcher, Task
+from vecchess.uci.spikes import answer_spikes
 
 if TYPE_CHECKING:
     from vecchess.uci.engine_state import EngineState
@@ -30,7 +31,7 @@ HELP = (
     "vecchess is a chess engine that speaks UCI: it is meant to be started by a chess program, "
     "see docs/uci.md.",
     "Commands: uci isready setoption ucinewgame position go stop ponderhit debug register quit",
-    "and: d eval bench [simulations] help",
+    "and: d eval bench [simulations] spikes help",
 )
 
 
@@ -59,6 +60,9 @@ class Session:
             "d": self._show_board,
             "eval": self._evaluate,
             "bench": self._bench,
+            "spikes": lambda words, now: self._inform(
+                answer_spikes(words, self._options.config.net)
+            ),
             "help": self._help,
         }
 

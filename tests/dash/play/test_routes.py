@@ -18,10 +18,9 @@ from tests.dash.play.site import play_app, served, tiny_network
 from vecchess.analysis.parse_position import STARTPOS, position_reached, request_at
 from vecchess.analysis.spike_trace import SpikeTracer
 from vecchess.chess.planes import num_planes
-from vecchess.dash.play.helper_pool import NICENESS
 from vecchess.dash.play.parse_requests import MOST_BYTES
+from vecchess.dash.play.play_engine import NICENESS, PlayStrength
 from vecchess.dash.play.service import MOST_REQUESTS, PlayService
-from vecchess.dash.play.uci_engine import PlayStrength
 from vecchess.snn.integer.net_file import load_net
 
 BACK_RANK = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"
@@ -61,8 +60,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     service = PlayService(networks, [MODULE])
     with TestClient(play_app(service)) as client:
         yield Table(service, client, nets)
-        helpers = [*service.engines.running.values(), *service.spikes.running.values()]
-        pids = [helper.pid for helper in helpers]
+        pids = [engine.pid for engine in service.engines.running.values()]
     for pid in pids:
         assert is_gone(pid), "nothing is left running"
 
@@ -292,7 +290,7 @@ def test_spikes_of_places_left_behind_are_not_waited_for(table: Table) -> None:
     async def networks() -> dict[str, Path]:
         return table.nets
 
-    service = PlayService(networks)
+    service, network = PlayService(networks), str(table.nets["run/lif"])
     with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
         url, asked = f"{address}/api/play/spikes", {"network": "run/lif"}
         for patience in (0.02, 0.05) * MOST_REQUESTS:
@@ -301,22 +299,40 @@ def test_spikes_of_places_left_behind_are_not_waited_for(table: Table) -> None:
         seen = client.post(url, json=asked)
         assert seen.status_code == 200
         assert seen.json() == table.ask("/spikes", **asked).json(), "not a late answer"
-        first = service.spikes.running[""].pid
+        first = service.engines.running[network].pid
         for patience in (0.001, 0.003, 0.01) * MOST_REQUESTS:
             with suppress(httpx.TimeoutException):
                 client.post(url, json=asked | {"moves": ["e2e4"]}, timeout=patience)
         assert client.post(url, json=asked).json() == seen.json()
-        assert service.spikes.running[""].pid == first, "it is one process all the time"
+        assert service.engines.running[network].pid == first, "it is one process all the time"
+
+
+def test_spikes_are_shown_during_an_analysis(table: Table) -> None:
+    async def networks() -> dict[str, Path]:
+        return table.nets
+
+    service = PlayService(networks)
+    with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
+        asked = {"network": "run/lif", "moves": ["e2e4"]}
+        expected = client.post(f"{address}/api/play/spikes", json=asked).json()
+        analysis = asked | {"sims": 20_000}
+        with client.stream("POST", f"{address}/api/play/analyse", json=analysis) as answer:
+            said = answer.iter_lines()
+            next(line for line in said if "thinking" in line)
+            seen = client.post(f"{address}/api/play/spikes", json=asked).json()
+            assert seen == expected
+            assert "thinking" in next(line for line in said if line)
+        assert len(service.engines.running) == 1
 
 
 def test_idle_processes_end_and_hanging_up_stops_an_analysis(table: Table) -> None:
     async def networks() -> dict[str, Path]:
         return table.nets
 
-    service = PlayService(networks, idle_s=1.0)
+    service, network = PlayService(networks, idle_s=1.0), str(table.nets["run/lif"])
     with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
         client.post(f"{address}/api/play/spikes", json={"network": "run/lif"})
-        observer = service.spikes.running[""].pid
+        observer = service.engines.running[network].pid
         asked = {"network": "material", "sims": 20_000, "moves": ["e2e4"]}
         with client.stream("POST", f"{address}/api/play/analyse", json=asked) as answer:
             said = (line for line in answer.iter_lines() if "thinking" in line)

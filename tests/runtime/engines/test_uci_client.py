@@ -69,7 +69,7 @@ def test_a_move_and_what_the_engine_thinks_of_the_position(program: Path) -> Non
     ("trick", "fault", "text"),
     [
         ("hang", EngineFault.NO_ANSWER, 'no answer; its last line: "info string lost in thought"'),
-        ("crash", EngineFault.ENDED, r'exit code: 3\); its last line: "out of memory"'),
+        ("crash", EngineFault.ENDED, r'exit code 3\); its last line: "out of memory"'),
         ("illegal", EngineFault.ILLEGAL_MOVE, 'e1e8.*; its last line: "bestmove e1e8"'),
     ],
 )

@@ -98,7 +98,9 @@ def test_a_killed_rank_is_named_and_all_end(
     code, err = end_of_killed(program, victim, tmp_path / "run", ranks)
     assert code == 1
     assert err.startswith(f"error: rank {victim} on ")
-    assert " died (SIGKILL): every rank ends; start all machines again with --resume" in err
+    assert (
+        " died (killed by SIGKILL): every rank ends; start all machines again with --resume" in err
+    )
     assert err.count("\n") == 1
     if (program, ranks) == ("sums_without_end", 2):
         assert_sums_are_the_same_bits(tmp_path / "run")

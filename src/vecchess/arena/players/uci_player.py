@@ -17,7 +17,7 @@ from vecchess.arena.players.uci_options import EngineOptions
 from vecchess.chess.pgn import start_board
 from vecchess.chess.uci_moves import to_chess_move, uci_to_move
 from vecchess.runtime.engines.engine_pipe import EngineFailed, EngineFault
-from vecchess.runtime.engines.uci_client import UciEngine, find_engine
+from vecchess.runtime.engines.uci_client import RestartedEngine, UciEngine, find_engine
 from vecchess.runtime.engines.uci_info import EngineEvaluation
 
 WAIT_S = 0.02
@@ -100,9 +100,10 @@ class _EngineProcess:
 
     def __init__(self, command: list[str], options: EngineOptions) -> None:
         """Start the process. Raises ConfigError where the engine cannot play."""
-        self._command, self._options = command, options
-        self._engine: UciEngine | None = self._start()
-        self.engine_name = self._engine.name
+        self._options = options
+        self._engine = RestartedEngine(lambda: UciEngine(command, options.settings))
+        with self._engine.running() as engine:
+            self.engine_name = engine.name
         self._games: dict[int, _GameOnClock] = {}
         self._closing = False
         self._thread = ThreadPoolExecutor(1, "vecchess-engine")
@@ -114,32 +115,22 @@ class _EngineProcess:
     def close(self) -> None:
         """End thread and process; a move that is being thought about is not waited for."""
         self._closing = True
-        if self._engine is not None:
-            self._engine.close()
+        self._engine.close()
         self._thread.shutdown(cancel_futures=True)
-        if self._engine is not None:  # the thread was starting it again
-            self._engine.close()
-
-    def _start(self) -> UciEngine:
-        return UciEngine(self._command, self._options.settings)
+        self._engine.close()  # the thread was starting it again
 
     def _answer(self, request: MoveRequests) -> MoveReplies:
         game, options = self._game_of(request), self._options
-        start = perf_counter()
         try:
-            if self._engine is None:
-                self._engine = self._start()
+            with self._engine.running() as engine:
+                if self._closing:
+                    return _reply(request, NO_MOVE, Forfeit.CRASH)
                 start = perf_counter()
-            if self._closing:
-                return _reply(request, NO_MOVE, Forfeit.CRASH)
-            limit = options.limit(game.left_s)
-            known = game.number if options.is_timed else object()  # another: "ucinewgame"
-            timeout_s = options.timeout + (limit.time or game.left_s or 0.0)
-            move, evaluation = self._engine.play(game.board, limit, known, timeout_s)
+                limit = options.limit(game.left_s)
+                known = game.number if options.is_timed else object()  # another: "ucinewgame"
+                timeout_s = options.timeout + (limit.time or game.left_s or 0.0)
+                move, evaluation = engine.play(game.board, limit, known, timeout_s)
         except EngineFailed as error:  # the next game gets a new process
-            if self._engine is not None:
-                self._engine.close()
-                self._engine = None
             return _reply(request, NO_MOVE, FORFEITS[error.fault])
         if self._is_late(game, perf_counter() - start):
             return _reply(request, NO_MOVE, Forfeit.TIME)

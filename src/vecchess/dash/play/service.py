@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from vecchess.config import DEFAULT_NET, MATERIAL_NET
 from vecchess.dash.answers import Busy
-from vecchess.dash.play.helper_pool import HelperPool
+from vecchess.dash.play.lent_engines import LentEngines
 from vecchess.dash.play.parse_requests import (
     MOST_ANALYSIS_SIMS,
     AnalysisRequest,
@@ -19,6 +19,7 @@ from vecchess.dash.play.parse_requests import (
     PgnRequest,
     TextRequest,
 )
+from vecchess.dash.play.play_engine import PlayEngine, PlayStrength
 from vecchess.dash.play.play_game import (
     chess960_start,
     game_facts,
@@ -29,8 +30,6 @@ from vecchess.dash.play.play_game import (
     with_typed,
     write_pgn,
 )
-from vecchess.dash.play.spike_helper import SpikeHelper
-from vecchess.dash.play.uci_engine import PlayEngine, PlayStrength
 from vecchess.errors import ConfigError
 from vecchess.networks.module_spelling import is_module
 from vecchess.uci.uci_board import UciGame
@@ -61,14 +60,12 @@ class PlayService:
         """nets: as ``vecchess uci --net`` takes them, offered by these names. idle_s: seconds after
         which an unused process is ended."""
         self._networks, self._nets, self._open = networks, tuple(nets), 0
-        self.engines = HelperPool(PlayEngine.start, idle_s, MOST_ENGINES)
+        self.engines = LentEngines(PlayEngine.start, idle_s, MOST_ENGINES)
         """By network, as ``vecchess uci --net`` takes it."""
-        self.spikes = HelperPool(SpikeHelper.start, idle_s)
 
     async def close(self) -> None:
         """End all processes."""
         await self.engines.close()
-        await self.spikes.close()
 
     @contextmanager
     def request_slot(self) -> Iterator[None]:
@@ -93,20 +90,20 @@ class PlayService:
         }
 
     async def spike_trace(self, asked: NetworkRequest) -> dict[str, Any]:
-        """The network's spikes at the position; raises ConfigError and HelperFailed."""
+        """The network's spikes at the position; raises ConfigError, EngineEnded and Busy."""
         net = await self._net(asked.network)
-        await run_in_threadpool(_game_with_moves, asked)
+        game = await run_in_threadpool(_game_with_moves, asked)
         unseen = MODULE_UNSEEN if is_module(net) else NO_NEURONS.get(net)
         if unseen is not None:
             return {"line": unseen, "layers": [], "values": [], "policy": []}
-        async with self.spikes.lend("") as helper:
-            seen = await helper.trace(net, asked.start, asked.moves)
+        async with self.engines.lend(net) as engine:
+            seen = await engine.spikes(game)
         return seen | {"line": NO_NEURONS.get(seen.pop("neuron"), "")}
 
     async def move(self, asked: MoveRequest) -> AsyncIterator[dict[str, Any]]:
         """The game after the network's move, and the line it expects; "starting" may come before.
 
-        Raises ConfigError, HelperFailed and Busy.
+        Raises ConfigError, EngineEnded and Busy.
         """
         net = await self._net(asked.network)
         game = await run_in_threadpool(_game_with_moves, asked)

@@ -8,7 +8,6 @@ Decision 233.
 import os
 import select
 import shlex
-import signal
 import subprocess
 from contextlib import suppress
 from enum import Enum, auto
@@ -16,6 +15,8 @@ from threading import Lock
 from time import monotonic
 
 from vecchess.errors import ConfigError, VecchessError
+from vecchess.runtime.child_program import end_program, start_program
+from vecchess.runtime.signals import way_to_end
 from vecchess.safe_parse import clip_line
 
 _LONGEST_LINE = 1 << 20
@@ -45,15 +46,8 @@ class EnginePipe:
     def __init__(self, command: list[str]) -> None:
         """Start ``command``; raises ConfigError where that fails."""
         try:
-            # a process group of its own: Ctrl-C ends vecchess, and vecchess ends the engine
-            self._process = subprocess.Popen(
-                command,
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                process_group=0,
-            )
+            pipe = subprocess.PIPE
+            self._process = start_program(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe)
         except OSError as error:
             name = shlex.join(command)
             raise ConfigError(f"cannot start the engine {name}: {error.strerror}") from None
@@ -129,8 +123,7 @@ class EnginePipe:
         with suppress(OSError, ValueError):  # closed
             if select.select([self._files[1]], [], [], 0)[0]:
                 self._note(os.read(self._files[1].fileno(), 1 << 16))
-        code = self._process.returncode
-        reason = f"the engine's process ended (exit code: {code})"
+        reason = f"the engine's process ended ({way_to_end(self._process.returncode)})"
         return self.failed(EngineFault.ENDED, reason)
 
     def failed(self, fault: EngineFault, reason: str) -> EngineFailed:
@@ -141,9 +134,7 @@ class EnginePipe:
     def close(self) -> None:
         """End the process, and those that it has started."""
         self._is_closed = True
-        with suppress(OSError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        end_program(self._process)
         if self._in_use.acquire(timeout=_END_WAIT_S):  # a reader returns at the end of the output
             for file in (self._stdin, *self._files):
                 file.close()

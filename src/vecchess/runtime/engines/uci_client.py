@@ -3,8 +3,8 @@
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self
@@ -143,6 +143,36 @@ class UciEngine:
             return board.parse_uci(text)
         except ValueError as error:
             raise self._pipe.failed(EngineFault.ILLEGAL_MOVE, str(error)) from None
+
+
+class RestartedEngine:
+    """An engine that is started when it is needed, and anew after it failed. It is used by one
+    thread; any may ``close`` it."""
+
+    def __init__(self, start: Callable[[], UciEngine]) -> None:
+        """Nothing is started yet."""
+        self._start = start
+        self._engine: UciEngine | None = None
+
+    @contextmanager
+    def running(self) -> Iterator[UciEngine]:
+        """The engine for a block; where that raises EngineFailed, the next gets a new process.
+
+        Raises ConfigError where the engine does not start.
+        """
+        if self._engine is None:
+            self._engine = self._start()
+        try:
+            yield self._engine
+        except EngineFailed:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the process; a move that it is thinking about fails."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
 
 
 def find_engine(name: str) -> list[str]:

@@ -270,7 +270,7 @@ class WorkAssigner:
             stage=worker.stage,
             reason=reason,
             traceback=str((worker.failure or {}).get("traceback", "")),
-            stderr=worker.stderr.last_lines(),
+            stderr=worker.last_lines(),
         )
 
 

@@ -3,21 +3,16 @@
 import signal
 from collections.abc import MutableSequence, Sequence
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from time import monotonic
 
-from vecchess.runtime.child_process import ChildProcess, start_with_signals_blocked
-from vecchess.runtime.child_stderr import ChildStderr
+from vecchess.runtime.child_process import ChildProcess
 from vecchess.runtime.json_pipe import JsonPipe, Message
-from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
 from vecchess.selfplay.worker.protocol import COMPILING, PULSE_COMPILES, PULSE_STAGE, STAGES
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
 from vecchess.store.id_set import IdSet
 
-KILL_WAIT_S = 5.0
 UNATTENDED_S = 2.0
 """A parent that looks less often than this was stopped itself."""
 
@@ -42,23 +37,17 @@ class WorkerProcess:
         self._pulse: MutableSequence[int] = context.RawArray("q", 3)
         parent_end, worker_end = context.Pipe()
         self.pipe = JsonPipe(parent_end)
-        self.stderr = ChildStderr(context)
-        self._process = self._start(plan, worker_end)
+        self._process = ChildProcess(
+            f"vecchess-worker-{plan.index}",
+            run_worker,
+            (plan, worker_end, self._pulse),
+            ends_with_parent=False,  # its pipe closes: it writes what is finished
+            keeps_stderr=True,
+        )
+        self._process.start()
         worker_end.close()
-        self.stderr.start()
         self._last_beats = list(self._pulse)
         self._last_beat_time = self._last_look = monotonic()
-
-    def _start(self, plan: WorkerPlan, connection: Connection) -> BaseProcess:
-        """The worker's process, which holds the other end of the pipe."""
-        process = ChildProcess(
-            target=run_worker,
-            args=(plan, connection, self._pulse, self.stderr.child_end),
-            name=f"vecchess-worker-{plan.index}",
-            daemon=True,
-        )
-        start_with_signals_blocked(process, stop_signals())
-        return process
 
     @property
     def name(self) -> str:
@@ -146,8 +135,7 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """Kill it."""
-        self._process.kill()
-        self._process.join(KILL_WAIT_S)
+        self._process.end()
 
     @property
     def was_killed(self) -> bool:
@@ -158,8 +146,8 @@ class WorkerProcess:
         """One line: the error it reported, or the signal or exit code it ended with."""
         if self.failure is not None:
             return str(self.failure["error"])
-        self._process.join(KILL_WAIT_S)
-        code = self._process.exitcode
-        if code is not None and code < 0:
-            return f"killed by {signal.Signals(-code).name}"
-        return f"exit code {code}"
+        return self._process.reason_of_death()
+
+    def last_lines(self) -> list[str]:
+        """The last lines that it wrote to stderr; it has ended."""
+        return self._process.last_lines()

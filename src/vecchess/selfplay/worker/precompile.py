@@ -27,15 +27,9 @@ from vecchess.inference.requests import Requests
 from vecchess.jit import cache_base, cache_dir
 from vecchess.machine_limits import num_cores
 from vecchess.networks.module_spelling import is_module
-from vecchess.runtime.child_process import (
-    ChildProcess,
-    exit_with_parent,
-    ignore_signals,
-    start_with_signals_blocked,
-)
+from vecchess.runtime.child_process import ChildProcess
 from vecchess.runtime.devices import CPU, Device, Share
 from vecchess.runtime.reporting import ReportLine
-from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.finished_games import finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
@@ -87,9 +81,7 @@ class Precompiler:
     def __exit__(self, *_: object) -> None:
         """End helpers that were not waited for."""
         for helper in self._helpers:
-            if helper.is_alive():
-                helper.kill()
-            helper.join()
+            helper.end()
 
     def finish(self, net: str, must_stop: Callable[[], bool] = lambda: False) -> bool:
         """Compile the kernels of the network in file ``net``; wait for the helpers.
@@ -139,22 +131,13 @@ def network_compiler(config: SelfplayConfig) -> Iterator[None]:
     try:
         yield
     finally:
-        helper.kill()
-        helper.join()
+        helper.end()
 
 
 def _started(work: Callable[..., None], *arguments: object) -> ChildProcess:
     """A helper at ``work``, which ends with this process."""
-    helper = ChildProcess(
-        target=_help, args=(work, *arguments), name="vecchess-compiler", daemon=True
-    )
-    try:
-        start_with_signals_blocked(helper, stop_signals())
-    except BaseException:  # a signal, as soon as it is let in
-        if helper.pid is not None:
-            helper.kill()
-            helper.join()
-        raise
+    helper = ChildProcess("vecchess-compiler", _help, (work, *arguments))
+    helper.start()
     return helper
 
 
@@ -170,8 +153,6 @@ def _kernels_of(net: str) -> str:
 
 def _help(work: Callable[..., None], *arguments: object) -> None:
     """Body of a helper."""
-    ignore_signals(stop_signals())
-    exit_with_parent()
     try:
         work(*arguments)
     except VecchessError as error:  # workers raise and report it too

@@ -1,6 +1,5 @@
 """A worker: the process that plays on one device; the supervisor starts it and holds its pipe."""
 
-import faulthandler
 import os
 import sys
 import traceback
@@ -14,8 +13,6 @@ from typing import Any
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.errors import DeviceError, VecchessError
 from vecchess.jit import observe_compiling
-from vecchess.runtime.child_process import ignore_signals
-from vecchess.runtime.child_stderr import redirect_stderr
 from vecchess.runtime.devices import (
     CPU,
     Device,
@@ -25,7 +22,6 @@ from vecchess.runtime.devices import (
     release_memory,
 )
 from vecchess.runtime.json_pipe import JsonPipe, Message
-from vecchess.runtime.signals import stop_signals
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.worker.inflight_saver import InflightSaver
 from vecchess.selfplay.worker.live_games import LiveGames
@@ -61,20 +57,8 @@ class WorkerPlan:
     """Of a training, whose segments are played; None: whole games."""
 
 
-def run_worker(
-    plan: WorkerPlan,
-    connection: Connection,
-    pulse: MutableSequence[int],
-    stderr: Connection | None = None,
-) -> None:
-    """Body of the worker process. Imports torch only after the device has been chosen.
-
-    stderr: the parent's pipe for it, see ``child_stderr.py``.
-    """
-    if stderr is not None:
-        redirect_stderr(stderr)
-        faulthandler.enable(all_threads=False)
-    ignore_signals(stop_signals())  # the parent decides when to stop
+def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[int]) -> None:
+    """Body of the worker process. Imports torch only after the device has been chosen."""
     os.environ["CUDA_VISIBLE_DEVICES"] = plan.device.visible
     os.environ["OMP_NUM_THREADS"] = str(plan.share.threads)
     pipe = JsonPipe(connection)

@@ -26,11 +26,10 @@ from numpy.typing import NDArray
 
 from vecchess import errors
 from vecchess.errors import WorkerDied
-from vecchess.runtime.child_process import ChildProcess, start_with_signals_blocked
+from vecchess.runtime.child_process import KILL_WAIT_S, ChildProcess
 from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.runtime.reporting import ReportLine
-from vecchess.runtime.signals import stop_signals
-from vecchess.selfplay.supervisor.worker_process import KILL_WAIT_S, UNATTENDED_S
+from vecchess.selfplay.supervisor.worker_process import UNATTENDED_S
 from vecchess.train.data.batch_builder import BatchBuilder, BatchReply, serve_requests
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.replay_window import GivenShards, ShardSource
@@ -187,7 +186,7 @@ class LoaderProcess:
             name="vecchess-loader",
             daemon=True,
         )
-        start_with_signals_blocked(self._process, stop_signals())
+        self._process.start()
         child_end.close()
 
     @property

@@ -7,7 +7,6 @@ by a heart-beat), and end when this process ends.
 """
 
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -18,14 +17,8 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from vecchess.errors import RankLost, VecchessError
-from vecchess.runtime.child_process import (
-    ChildProcess,
-    exit_with_parent,
-    ignore_signals,
-    start_with_signals_blocked,
-)
+from vecchess.runtime.child_process import ChildProcess
 from vecchess.runtime.devices import Device
-from vecchess.runtime.signals import stop_signals
 from vecchess.runtime.torch_environment import prepare_environment
 from vecchess.train.distributed.collectives import require_backend
 from vecchess.train.distributed.environment import Cluster, RankInfo, device_of, local_ranks
@@ -77,18 +70,18 @@ def _spawned(programs: dict[int, tuple[Any, ...]]) -> Iterator[Callable[[], Mapp
     """Run ``run_rank`` with the arguments of each rank in a process during the block; all have
     ended after it.
 
-    The block gets a function that returns how ranks ended that failed: "SIGKILL", "exit code 3".
+    The block gets a function that returns how ranks ended that failed.
     """
     processes: dict[int, ChildProcess] = {}
     wait_s = LEAVE_S
     try:
         for rank, arguments in programs.items():
             processes[rank] = ChildProcess(
-                target=run_rank, args=arguments, name=f"vecchess-rank-{rank}"
+                f"vecchess-rank-{rank}", run_rank, arguments, daemon=False
             )
-            start_with_signals_blocked(processes[rank], stop_signals())
+            processes[rank].start()
         yield lambda: {
-            rank: _way_to_end(process.exitcode)
+            rank: process.reason_of_death()
             for rank, process in processes.items()
             if process.exitcode
         }
@@ -98,20 +91,11 @@ def _spawned(programs: dict[int, tuple[Any, ...]]) -> Iterator[Callable[[], Mapp
     finally:
         deadline = monotonic() + wait_s
         for process in processes.values():
-            process.join(max(0.0, deadline - monotonic()))
-            if process.is_alive():
-                process.kill()
-                process.join(LEAVE_S)
-
-
-def _way_to_end(exit_code: int) -> str:
-    return signal.Signals(-exit_code).name if exit_code < 0 else f"exit code {exit_code}"
+            process.end(deadline - monotonic())
 
 
 def run_rank(target: Callable[..., Any], arguments: tuple[Any, ...], join: "partial[Any]") -> None:
     """Body of a spawned rank; ``join()`` connects it to the others."""
-    ignore_signals(stop_signals())  # local rank 0 decides when to stop
-    exit_with_parent()
     code = 0
     try:
         with join() as ranks:

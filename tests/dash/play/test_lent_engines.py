@@ -1,4 +1,4 @@
-"""Who gets an engine: as many as there may be, one request each at a time."""
+"""Who gets an engine: as many networks as there may be."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -6,7 +6,8 @@ from collections.abc import Callable, Coroutine
 import pytest
 
 from vecchess.dash.answers import Busy
-from vecchess.dash.play.helper_pool import HelperFailed, HelperPool
+from vecchess.dash.play.lent_engines import LentEngines
+from vecchess.dash.play.play_engine import EngineEnded
 
 
 class Stub:
@@ -23,7 +24,7 @@ class Stub:
 
 
 def in_loop(
-    work: Callable[[HelperPool[Stub]], Coroutine[None, None, None]], idle_s: float = 60.0
+    work: Callable[[LentEngines[Stub]], Coroutine[None, None, None]], idle_s: float = 60.0
 ) -> list[str]:
     """The networks that engines were started for meanwhile."""
     started: list[str] = []
@@ -31,23 +32,23 @@ def in_loop(
     async def start(net: str) -> Stub:
         started.append(net)
         if net == "broken":
-            raise HelperFailed("broken")
+            raise EngineEnded("broken")
         return Stub()
 
     async def run() -> None:
-        await work(HelperPool(start, idle_s, 2))
+        await work(LentEngines(start, idle_s, 2))
 
     asyncio.run(run())
     return started
 
 
-async def use(engines: HelperPool[Stub], net: str) -> None:
+async def use(engines: LentEngines[Stub], net: str) -> None:
     async with engines.lend(net) as engine:
         assert engine.is_alive
 
 
 def test_an_engine_is_kept() -> None:
-    async def work(engines: HelperPool[Stub]) -> None:
+    async def work(engines: LentEngines[Stub]) -> None:
         for net in ("a", "b", "a", "b"):
             await use(engines, net)
         engines.running["a"].kill()
@@ -59,7 +60,7 @@ def test_an_engine_is_kept() -> None:
 
 
 def test_a_third_network_takes_the_place_of_an_idle_one() -> None:
-    async def work(engines: HelperPool[Stub]) -> None:
+    async def work(engines: LentEngines[Stub]) -> None:
         await use(engines, "a")
         first = engines.running["a"]
         async with engines.lend("b"):
@@ -75,27 +76,19 @@ def test_a_third_network_takes_the_place_of_an_idle_one() -> None:
     assert started == ["a", "b", "c", "a"]
 
 
-def test_requests_for_one_network_take_turns() -> None:
-    users: list[int] = []
+def test_requests_for_one_network_share_its_engine() -> None:
+    async def work(engines: LentEngines[Stub]) -> None:
+        async with engines.lend("a") as first, engines.lend("a") as second:
+            assert first is second
+        await asyncio.gather(*(use(engines, "a") for _ in range(5)))
 
-    async def ask(engines: HelperPool[Stub]) -> None:
-        async with engines.lend("a"):
-            users.append(1)
-            assert sum(users) == 1
-            await asyncio.sleep(0)
-            users.append(-1)
-
-    async def work(engines: HelperPool[Stub]) -> None:
-        await asyncio.gather(*(ask(engines) for _ in range(5)))
-
-    started = in_loop(work)
-    assert (started, len(users)) == (["a"], 10)
+    assert in_loop(work) == ["a"]
 
 
 def test_a_failed_start_is_tried_again() -> None:
-    async def work(engines: HelperPool[Stub]) -> None:
+    async def work(engines: LentEngines[Stub]) -> None:
         for _ in range(2):
-            with pytest.raises(HelperFailed):
+            with pytest.raises(EngineEnded):
                 await use(engines, "broken")
         await use(engines, "a")
         await use(engines, "b")
@@ -106,7 +99,7 @@ def test_a_failed_start_is_tried_again() -> None:
 
 
 def test_idle_engines_end_and_so_do_all_at_the_end() -> None:
-    async def work(engines: HelperPool[Stub]) -> None:
+    async def work(engines: LentEngines[Stub]) -> None:
         async with engines.lend("a"):
             await asyncio.sleep(0.05)
             assert list(engines.running) == ["a"], "in use is not idle"
