@@ -12,7 +12,7 @@ from vecchess.chess.fen import from_fens
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
-from vecchess.export.recorded_game import RecordedGame, recorded_games
+from vecchess.export.game_source import RecordedGame, recorded_games
 from vecchess.importers.imported_game import ImportedGame, to_records
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.manifest import Manifest

@@ -17,8 +17,7 @@ from tests.export.test_onnx_export import net_of, planes_for
 from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.export.nir_file import export_nir, read_nir
-from vecchess.export.nir_graph import BOARD, node_name, to_nir
-from vecchess.export.nir_network import from_nir
+from vecchess.export.nir_graph import BOARD, from_nir, node_name, to_nir
 from vecchess.export.nir_neurons import DT, NeuronGraph, activation_graph, floor_graph, lif_graph
 from vecchess.export.onnx_export import unpacked
 from vecchess.snn.integer.bounds import check_bounds

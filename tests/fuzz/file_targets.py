@@ -25,8 +25,8 @@ from tests.lc0.made import weight_file
 from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.config import GameConfig, OptimiserConfig, TreeConfig
 from vecchess.errors import DataError
+from vecchess.export.game_source import recorded_games
 from vecchess.export.lc0_export import to_chunk
-from vecchess.export.recorded_game import recorded_games
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.lc0.weights_file import parse_weights
 from vecchess.networks.module_net import read_weights

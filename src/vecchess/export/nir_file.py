@@ -52,7 +52,7 @@ def read_nir(path: Path) -> IntegerNet:
     """The network of a NIR file. Raises ConfigError where the library is missing, NetworkError for
     a file that cannot be read, or that ``export_nir`` did not write."""
     require_nir()
-    from vecchess.export.nir_network import from_nir
+    from vecchess.export.nir_graph import from_nir
 
     if not path.is_file():
         raise NetworkError(f"there is no NIR file {path}")

@@ -10,8 +10,7 @@ from vecchess.config.settings import MOST_GAMES
 from vecchess.importers.engine_label import open_engine
 from vecchess.importers.engine_pool import EnginePool, MustStop
 from vecchess.importers.engine_selfplay import play_game
-from vecchess.importers.import_folder import open_import_folder
-from vecchess.importers.import_writer import ImportWriter, OnImportProgress
+from vecchess.importers.import_folder import ImportWriter, OnImportProgress, open_import_folder
 from vecchess.importers.imported_game import to_records
 from vecchess.importers.opening_file import read_openings
 from vecchess.runtime.engines.uci_client import UciEngine, find_engine

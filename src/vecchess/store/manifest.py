@@ -16,6 +16,9 @@ The lines of a training have "segments" too, written as the games are, and the s
 A shard without a line was written by a worker whose message got lost. It is adopted if it is of
 this run and none of its games is recorded, and set aside otherwise: every game counts exactly once.
 
+``rewriting.json``, the journal of a rewrite (``maintenance/rewrite.py``), names the files that it
+may make superfluous: none of them is adopted.
+
 Decisions 39 and 217.
 """
 
@@ -46,7 +49,6 @@ from vecchess.runtime.retried_read import list_folder, read_file, retried, unrea
 from vecchess.safe_parse import clip_line, open_regular, parse_json_object
 from vecchess.store.id_set import IdSet, Range, parse_steps
 from vecchess.store.records import SCHEMA, GameRecords, concatenate
-from vecchess.store.rewrite_journal import JOURNAL_NAME, REWRITTEN_PREFIX, journal_names
 from vecchess.store.shard import NO_RUN, SET_ASIDE_SUFFIX, ShardFile, parse_shard
 from vecchess.store.shard_entry import LONGEST_LINE, NAME, ShardEntry, parse_lines
 from vecchess.store.stats import GameStats
@@ -55,6 +57,11 @@ MANIFEST_NAME = "manifest.jsonl"
 _ID = re.compile("[0-9a-f]{16}")
 _LOCK_NAME = ".manifest.lock"
 _LOCK_WAIT_S = 2.0
+JOURNAL_NAME = "rewriting.json"
+JOURNAL_SCHEMA = 1
+_MOST_JOURNAL_BYTES = 1 << 26
+REWRITTEN_PREFIX = "compact-"
+"""Prefix of shards that a rewrite makes: only a rewrite adds them to a manifest."""
 _REWRITES = (REWRITTEN_PREFIX, PARTIAL_PREFIX + REWRITTEN_PREFIX, PARTIAL_PREFIX + JOURNAL_NAME)
 """Prefixes of files that belong to a rewrite."""
 
@@ -384,3 +391,31 @@ def _refusals(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise path_write_error(path, error) from None
+
+
+def journal_names(folder: Path) -> set[str]:
+    """The files that a rewrite in progress, or a killed one, names; none without one.
+
+    Raises DataError where the journal is damaged, FileUnreadable where it cannot be read.
+    """
+    path = folder / JOURNAL_NAME
+    try:
+        data = retried(lambda: _read(path))
+        if not data:
+            return set()
+        values = parse_json_object(data, _MOST_JOURNAL_BYTES)
+        if values["schema"] != JOURNAL_SCHEMA:
+            raise ValueError(f"schema {values['schema']}; this vecchess reads {JOURNAL_SCHEMA}")
+        return {str(name) for name in values["files"] if "/" not in str(name)}
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} is damaged: {clip_line(error)}; remove it") from None
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of the journal; none where there is no journal."""
+    try:
+        return read_file(path)
+    except FileUnreadable:
+        if not path.exists():
+            return b""
+        raise

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from vecchess.errors import ConfigError
 from vecchess.inference.cuda.device_weights import DeviceWeights
 from vecchess.inference.cuda.launches import Launches
-from vecchess.inference.cuda.row_copies import copy_answers
-from vecchess.inference.cuda.staging import StagingBuffer
+from vecchess.inference.cuda.staging import StagingBuffer, copy_answers
 from vecchess.inference.cuda.state import HostAnswers, SlotState, Widths
 from vecchess.inference.cuda.streams import NUM_BUFFERS, open_streams
 from vecchess.inference.cuda.tiles import Tile

@@ -26,11 +26,11 @@ from vecchess.runtime.atomic_write import (
 )
 from vecchess.runtime.file_lock import file_lock
 from vecchess.runtime.retried_read import list_folder, retried
-from vecchess.store.manifest import Manifest
-from vecchess.store.rewrite_journal import (
+from vecchess.store.manifest import (
     JOURNAL_NAME,
+    JOURNAL_SCHEMA,
     REWRITTEN_PREFIX,
-    SCHEMA,
+    Manifest,
     journal_names,
 )
 from vecchess.store.shard_entry import ShardEntry
@@ -81,7 +81,7 @@ def replace_shards(
     be written or removed; the games are as before, or as after.
     """
     names = [*(entry.file for entry in old), *new_names]
-    text = json.dumps({"schema": SCHEMA, "files": names}) + "\n"
+    text = json.dumps({"schema": JOURNAL_SCHEMA, "files": names}) + "\n"
     write_atomically(manifest.folder / JOURNAL_NAME, text.encode())
     new = list(write_new())
     gone = {entry.file for entry in old}

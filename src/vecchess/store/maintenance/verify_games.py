@@ -15,8 +15,7 @@ from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.retried_read import list_folder, read_file, retried
 from vecchess.store.id_set import IdSet, Range
-from vecchess.store.manifest import Manifest
-from vecchess.store.rewrite_journal import REWRITTEN_PREFIX, journal_names
+from vecchess.store.manifest import REWRITTEN_PREFIX, Manifest, journal_names
 from vecchess.store.run_folder import CUTS
 from vecchess.store.shard import SET_ASIDE_SUFFIX, ForeignShard, parse_shard
 from vecchess.store.shard_entry import ShardEntry
