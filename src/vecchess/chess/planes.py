@@ -68,9 +68,9 @@ from vecchess.jit import inline, kernel
 from vecchess.shapes import POSITION_WORDS
 
 NUM_PLANES = 25
-"""Of the newest position."""
+"""Planes of the newest position."""
 EARLIER_PLANES = 12
-"""Of each position before it."""
+"""Planes of each position before it."""
 POSITION_INPUTS = MOST_POSITIONS * POSITION_WORDS
 """P of a network that sees positions as they are: eight words each, the newest first, zero where
 the game has none, with ``REPEATED_SHIFT`` in the counters of those that had occurred before."""

@@ -36,7 +36,7 @@ from vecchess.export.nir_neurons import (
     lif_node,
 )
 from vecchess.safe_parse import clip_line, parse_json_object
-from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
+from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer.bounds import BoundsReport, check_bounds
 from vecchess.snn.integer.integer_net import SCHEMA, IntegerNet, Layer, describe
 from vecchess.snn.presets import WEIGHT_LIMIT, NetConfig
@@ -93,7 +93,7 @@ class _NirTower(NodeGraph):
         squeezed = self._convolution("value.squeeze", fired)
         channels = self._config.value_channels
         fired = self._fired("value.outcome", (channels, *BOARD), [squeezed])
-        weight, bias = layer_floats(self._net, "value.outcome")
+        weight, bias = self._floats("value.outcome")
         by_channel = weight.reshape(NUM_OUTCOMES, NUM_SQUARES, channels).swapaxes(1, 2)
         weight = by_channel.reshape(NUM_OUTCOMES, -1)
         current = self._linear("value.outcome", weight, bias, self._flat("value", fired))
@@ -105,7 +105,7 @@ class _NirTower(NodeGraph):
         pooled = self.add("pooled", nir.AvgPool2d(size, size, np.zeros_like(size)), fired)
         mean = self._flat("pooled", pooled)
         for name, output in (("policy", "policy"), ("value.outcome", "value")):
-            current = self._linear(name, *layer_floats(self._net, name), mean)
+            current = self._linear(name, *self._floats(name), mean)
             self._accumulate(output, current)
 
     def _linear(
@@ -117,7 +117,7 @@ class _NirTower(NodeGraph):
 
     def _convolution(self, name: str, source: str) -> str:
         """The currents of a layer over squares: 3x3, or 1x1 in the heads."""
-        weight, bias = layer_floats(self._net, name)
+        weight, bias = self._floats(name)
         kernel = convolution_kernel(weight, 1 if name in ("policy", "value.squeeze") else 3)
         pad = (kernel.shape[2] - 1) // 2
         node = nir.Conv2d(BOARD, kernel, 1, pad, 1, 1, bias, metadata=self._shift(name))
@@ -158,11 +158,14 @@ class _NirTower(NodeGraph):
         bound = self._report.largest(quantity, lambda layer: layer == name)
         return max((bound + 1).bit_length() - self._config.grid_bits, 0)
 
+    def _floats(self, name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        return self._net.layers[name].floats(self._config)
+
     def _flat(self, name: str, source: str) -> str:
         return self.add(f"{name}_flat", nir.Flatten(None, 0, -1), source)
 
     def _accumulate(self, output: str, current: str) -> None:
-        size = NUM_OUTCOMES if output == "value" else layer_outputs(self._config)
+        size = NUM_OUTCOMES if output == "value" else NUM_ACTIONS
         total = self.add(f"{output}_sum", nir.I(np.full(size, 1 / DT)), current)
         self.add(f"output_{output}", nir.Output(np.array([size])), total)
 
@@ -173,20 +176,6 @@ class _NirTower(NodeGraph):
 def node_name(layer: str) -> str:
     """The name of a layer's node: tools that make torch modules of nodes want no dots."""
     return layer.replace(".", "_")
-
-
-def layer_outputs(config: NetConfig) -> int:
-    """Numbers of the policy head's output, by action code."""
-    outputs = layer_shapes(config)["policy"][0]
-    return outputs if config.kind == "plain" else outputs * NUM_SQUARES
-
-
-def layer_floats(net: IntegerNet, name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Weight [O, K] and bias [O] of a layer as exact real numbers."""
-    layer = net.layers[name]
-    units = np.exp2(-layer.shift.astype(np.float32))[:, None]
-    weight: NDArray[np.float32] = np.multiply(layer.weight, units, dtype=np.float32)
-    return weight, layer.bias.astype(np.float32) * np.float32(2.0**-net.config.weight_bits)
 
 
 def convolution_kernel(weight: NDArray[np.float32], size: int) -> NDArray[np.float32]:

@@ -120,7 +120,7 @@ class OnnxLayers(OnnxGraph):
         return spikes, self.add("Sub", charged, self.add("Mul", spikes, one))
 
     def activations(self, current: str) -> str:
-        """Of clipped ReLUs: whole numbers of 2^-6, at most 127 of them."""
+        """Outputs of clipped ReLUs: whole numbers of 2^-6, at most 127 of them."""
         unit = self.number(2.0 ** (ACTIVATION_BITS - self._net.config.grid_bits))
         whole = self.add("Floor", self.add("Mul", self.add("Relu", current), unit))
         return self.add("Min", whole, self.number(float(ACTIVATION_LIMIT)))
@@ -143,7 +143,7 @@ OPSET = 17
 IR_VERSION = 9
 """With opset 17, what onnxruntime has read since 1.15."""
 SCHEMA = 1
-"""Of the metadata."""
+"""Schema of the metadata."""
 
 
 def to_onnx(net: IntegerNet, num_steps: int | None = None) -> onnx.ModelProto:

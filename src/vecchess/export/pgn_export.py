@@ -92,7 +92,7 @@ def _player(game: RecordedGame) -> str:
 
 
 LICHESS_SLOPE = 0.00368208
-"""Of the logistic curve from centipawns to expected score."""
+"""Slope of the logistic curve from centipawns to expected score."""
 MOST_BALANCE = 1 - 0.5 / VALUE_UNIT
 """A certain win has no number of pawns: it counts as half a unit less than certain."""
 PER_MILLE = 1000

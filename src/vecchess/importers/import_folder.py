@@ -121,7 +121,7 @@ class ImportProgress:
     """Games finished by this call."""
     new_plies: int = 0
     new_positions: int = 0
-    """Of these plies the ones with an evaluation."""
+    """Those of these plies that have an evaluation."""
     seconds: float = 0.0
 
     @property

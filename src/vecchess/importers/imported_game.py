@@ -91,7 +91,7 @@ def action_of(board: chess.Board, move: chess.Move) -> int:
 
 @cache
 def _action(word: int) -> int:
-    """Of a move in the mover's view."""
+    """The action code of a move in the mover's view."""
     return int(moves_to_actions([word])[0])
 
 

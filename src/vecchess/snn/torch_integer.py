@@ -55,13 +55,8 @@ def from_integers(net: IntegerNet, surrogate: str = DEFAULT_SURROGATE) -> Spikin
     """A folded module whose forward gives the bits of ``net``, ready to be trained further."""
     module = SpikingNet(net.config, surrogate)
     for name, layer in net.layers.items():
-        scale = np.exp2(-layer.shift.astype(np.float32))
-        bias = layer.bias.astype(np.float32) * np.float32(2.0**-net.config.weight_bits)
-        module.layer(name).adopt(
-            torch.from_numpy(layer.weight * scale[:, None]),
-            torch.from_numpy(bias),
-            torch.from_numpy(layer.shift.astype(np.float32)),
-        )
+        values = *layer.floats(net.config), layer.shift.astype(np.float32)
+        module.layer(name).adopt(*map(torch.from_numpy, values))
     unit = 1.0 / (1 << net.config.grid_bits)
     module.policy_gain.fill_(net.policy_scale / unit)
     module.value_gain.fill_(net.value_scale / unit)
@@ -94,13 +89,9 @@ def observed_network(net: IntegerNet, note_spikes: Callable[[Tensor], None]) -> 
     check_bounds(net).require_exact()
 
     def observed(
-        currents: Tensor,
-        membrane: Tensor,
-        grid_bits: int,
-        surrogate: Surrogate,
-        packed: bool,
+        currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate
     ) -> LifOutput:
-        fired = lif(currents, membrane, grid_bits, surrogate, packed)
+        fired = lif(currents, membrane, grid_bits, surrogate)
         note_spikes(fired.spikes.values)
         return fired
 

@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.errors import DataError, FileUnreadable
+from vecchess.errors import DataError, FileMissing, FileUnreadable
 from vecchess.runtime.atomic_write import (
     PARTIAL_PREFIX,
     append_line,
@@ -45,7 +45,7 @@ from vecchess.runtime.atomic_write import (
 )
 from vecchess.runtime.file_lock import file_lock
 from vecchess.runtime.reporting import ReportLine, no_report
-from vecchess.runtime.retried_read import list_folder, read_file, retried, unreadable
+from vecchess.runtime.retried_read import list_folder, read_file, read_json, retried, unreadable
 from vecchess.safe_parse import clip_line, open_regular, parse_json_object
 from vecchess.store.id_set import IdSet, Range, parse_steps
 from vecchess.store.records import SCHEMA, GameRecords, concatenate
@@ -95,9 +95,9 @@ class Manifest:
         self.segments = IdSet()
         """The segments of a training that are recorded, see ``seating.py``."""
         self._spans: list[Range] = []
-        """Of each entry: its first number, and the end of its last."""
+        """The first number of each entry, and the end of its last."""
         self._segment_spans: list[Range] = []
-        """Of each entry: its first segment, and the end of its last."""
+        """The first segment of each entry, and the end of its last."""
         self._files: set[str] = set()
         self._head = b""
         """The first line."""
@@ -139,7 +139,7 @@ class Manifest:
 
     def _append(self, entry: ShardEntry) -> None:
         self._check_doubles([entry])
-        with _refusals(self.path):
+        with path_refusals(self.path):
             truncate_partial_line(self.path)
         line = _json_line(entry.to_dict())
         head = self._head or _header()
@@ -236,7 +236,7 @@ class Manifest:
             if name.startswith(_REWRITES):
                 continue
             if name.startswith(PARTIAL_PREFIX + prefix):
-                with self.locked(), _refusals(self.folder / name):
+                with self.locked(), path_refusals(self.folder / name):
                     (self.folder / name).unlink(missing_ok=True)
             elif name.startswith(PARTIAL_PREFIX) or name in self._files:
                 continue
@@ -256,7 +256,7 @@ class Manifest:
         except FileUnreadable:
             raise
         except DataError as error:
-            with _refusals(path):
+            with path_refusals(path):
                 path.replace(path.with_name(name + SET_ASIDE_SUFFIX))
             report_line(f"a shard without a line is set aside: {error}")
         else:
@@ -264,7 +264,7 @@ class Manifest:
                 self.append(entry)
                 yield entry
                 return
-            with _refusals(path):
+            with path_refusals(path):
                 path.unlink(missing_ok=True)
 
     def _adoptable(self, path: Path, data: bytes, run_id: str) -> ShardEntry:
@@ -385,7 +385,7 @@ def _no_collection() -> Iterator[None]:
 
 
 @contextmanager
-def _refusals(path: Path) -> Iterator[None]:
+def path_refusals(path: Path) -> Iterator[None]:
     """Turn errors of the system about ``path`` into DataError."""
     try:
         yield
@@ -399,23 +399,12 @@ def journal_names(folder: Path) -> set[str]:
     Raises DataError where the journal is damaged, FileUnreadable where it cannot be read.
     """
     path = folder / JOURNAL_NAME
+    if JOURNAL_NAME not in retried(lambda: list_folder(folder)):
+        return set()
     try:
-        data = retried(lambda: _read(path))
-        if not data:
-            return set()
-        values = parse_json_object(data, _MOST_JOURNAL_BYTES)
-        if values["schema"] != JOURNAL_SCHEMA:
-            raise ValueError(f"schema {values['schema']}; this vecchess reads {JOURNAL_SCHEMA}")
+        values = read_json(path, JOURNAL_SCHEMA, _MOST_JOURNAL_BYTES)
         return {str(name) for name in values["files"] if "/" not in str(name)}
-    except (ValueError, KeyError, TypeError) as error:
+    except FileMissing:  # the rewrite has ended
+        return set()
+    except (KeyError, TypeError) as error:
         raise DataError(f"{path} is damaged: {clip_line(error)}; remove it") from None
-
-
-def _read(path: Path) -> bytes:
-    """The bytes of the journal; none where there is no journal."""
-    try:
-        return read_file(path)
-    except FileUnreadable:
-        if not path.exists():
-            return b""
-        raise

@@ -27,8 +27,8 @@ from vecchess.config.settings import fixed_settings, flag, leaf_fields
 from vecchess.errors import ConfigError, DataError, FileMissing
 from vecchess.jit import cpu_features, cpu_name
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.runtime.retried_read import read_file, retried
-from vecchess.safe_parse import clip_line, parse_json_object
+from vecchess.runtime.retried_read import read_file, read_json, retried
+from vecchess.safe_parse import clip_line
 from vecchess.snn.integer.net_file import SHIPPED_NET, net_path
 from vecchess.snn.presets import PRESETS
 from vecchess.store.run_folder import RunFolder
@@ -114,16 +114,13 @@ class RunPins(BaseModel):
         """Those of ``run``; raises DataError where they are missing or damaged."""
         path = run.path / PINS_FILE
         try:
-            values = parse_json_object(retried(partial(read_file, path)))
-            if values.pop("schema", None) != SCHEMA:
-                raise ValueError(f"this vecchess reads schema {SCHEMA}")
-            return cls.model_validate(values)
+            return cls.model_validate(read_json(path, SCHEMA))
         except FileMissing:
             raise DataError(
                 f"{run.path} has no {PINS_FILE}: an older vecchess made it, or the file was lost; "
                 "put it back, or begin another run"
             ) from None
-        except (ValidationError, ValueError) as error:
+        except ValidationError as error:
             raise DataError(f"{path} is damaged: {clip_line(error)}") from None
 
     def write(self, run: RunFolder) -> None:

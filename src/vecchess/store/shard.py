@@ -121,7 +121,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, dtype: np.dtype[An
 
 
 SET_ASIDE_SUFFIX = ".set-aside"
-"""Of a shard in no manifest that is damaged or foreign, or whose games are recorded already."""
+"""Suffix of a shard in no manifest that is damaged, foreign, or has games recorded already."""
 NO_RUN = ""
 """Run id of games that no run has played, such as imported ones."""
 _HEADERS_BYTES = 1 << 16
@@ -138,7 +138,7 @@ class ShardFile:
 
     path: Path
     sha256: str | None = None
-    """As in its manifest; None where no manifest lists it."""
+    """Its hash in its manifest; None where no manifest lists it."""
     ids: IdSet | None = field(default=None, compare=False)
     """The numbers of its games, as in its manifest."""
     read_moved: "Callable[[ShardFile], GameRecords | None] | None" = field(
@@ -243,7 +243,7 @@ def parse_shard(
     sha256: str | None = None,
     run_id: str | None = None,
 ) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
-    """As ``read_shard_and_columns``, from ``data``, the bytes of ``path``."""
+    """The games and columns of ``read_shard_and_columns``, from ``data``, the bytes of ``path``."""
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise DataError(f"{path} is not the file that was written: its sha256 differs")
     try:
@@ -279,7 +279,7 @@ class GameOutcomes:
     result: NDArray[np.int8]
     """White's: 1, 0, -1."""
     termination: NDArray[np.uint8]
-    """Of ``chess.rules.Termination``."""
+    """Codes of ``chess.rules.Termination``."""
 
 
 def read_outcomes(path: Path, run_id: str | None = None) -> GameOutcomes:

@@ -83,8 +83,8 @@ class NeuronLayers:
         current = current.expand(num_steps, *current.shape[1:])
         if self._config.neuron == "relu":
             return self.grade(current)
-        given = self._config.grid_bits, self._surrogate, False
-        return self._noted(self._lif(current, self._next, *given))
+        given = current, self._next, self._config.grid_bits, self._surrogate
+        return self._noted(self._lif(*given))
 
     def fire_behind(
         self,

@@ -20,7 +20,6 @@ from pathlib import Path
 from vecchess.errors import DataError, FileBusy
 from vecchess.runtime.atomic_write import (
     PARTIAL_PREFIX,
-    path_write_error,
     sync_directory,
     write_atomically,
 )
@@ -32,6 +31,7 @@ from vecchess.store.manifest import (
     REWRITTEN_PREFIX,
     Manifest,
     journal_names,
+    path_refusals,
 )
 from vecchess.store.shard_entry import ShardEntry
 
@@ -119,10 +119,8 @@ def _remove_unlisted(manifest: Manifest) -> None:
 
 
 def _unlink(path: Path) -> None:
-    try:
+    with path_refusals(path):
         path.unlink(missing_ok=True)
-    except OSError as error:
-        raise path_write_error(path, error) from None
 
 
 def new_name(token: str, number: int) -> str:

@@ -6,6 +6,8 @@ what its workers could not report.
 """
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,16 +72,31 @@ def verify(
     A rewrite meanwhile is followed. Raises nothing for what is found, see ``Verified``.
     """
     found = Verified(str(folder))
-    try:
+    with _noting(found):
         manifest = Manifest(folder, must_exist)
         _verify_shards(manifest, run_id, on_shard, found)
         _verify_cuts(manifest, found)
         _look_around(manifest, found)
+    return found
+
+
+@contextmanager
+def _noting(found: Verified) -> Iterator[None]:
+    """Add an error that ends the block to ``found``."""
+    try:
+        yield
     except FileUnreadable as error:
         found.unreadable.append(str(error))
     except DataError as error:
         found.damaged.append(str(error))
-    return found
+
+
+def _read_checked(path: Path, sha256: str) -> bytes:
+    """The bytes of a file whose checksum a manifest has; raises DataError for others."""
+    data = retried(lambda: read_file(path))
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise DataError(f"{path}: its sha256 differs from the manifest's")
+    return data
 
 
 def _verify_shards(
@@ -110,24 +127,19 @@ def _is_good(
     if not is_present:
         found.missing.append(entry.file)
         return False
-    try:
-        data = retried(lambda: read_file(path))
-        if hashlib.sha256(data).hexdigest() != entry.sha256:
-            raise DataError(f"{path}: its sha256 differs from the manifest's")
-        records, _ = parse_shard(path, data, {}, run_id=run_id)
+    with _noting(found):
+        data = _read_checked(path, entry.sha256)
+        try:
+            records, _ = parse_shard(path, data, {}, run_id=run_id)
+        except ForeignShard:
+            found.foreign.append(entry.file)
+            return False
         ids = IdSet.of(records.numbers)
         if ids != entry.ids or len(ids) != records.num_games:
             raise DataError(f"{path}: its games are not those of the manifest's line")
         if GameStats.of(records).to_dict() != entry.stats.to_dict():
             raise DataError(f"{path}: its results are not those of the manifest's line")
         return True
-    except FileUnreadable as error:
-        found.unreadable.append(str(error))
-    except ForeignShard:
-        found.foreign.append(entry.file)
-    except DataError as error:
-        found.damaged.append(str(error))
-    return False
 
 
 def _verify_cuts(manifest: Manifest, found: Verified) -> None:
@@ -138,19 +150,9 @@ def _verify_cuts(manifest: Manifest, found: Verified) -> None:
     folder = manifest.folder.parent / CUTS
     present = set(retried(lambda: list_folder(folder)))
     for entry in manifest.entries:
-        path = folder / entry.file
-        if not entry.cut or entry.file not in present:
-            continue
-        try:
-            data = retried(lambda path=path: read_file(path))  # type: ignore[misc]
-            if hashlib.sha256(data).hexdigest() != entry.cut:
-                raise DataError(f"{path}: its sha256 differs from the manifest's")
-        except FileMissing:
-            pass
-        except FileUnreadable as error:
-            found.unreadable.append(str(error))
-        except DataError as error:
-            found.damaged.append(str(error))
+        if entry.cut and entry.file in present:
+            with _noting(found), suppress(FileMissing):
+                _read_checked(folder / entry.file, entry.cut)
 
 
 def _look_around(manifest: Manifest, found: Verified) -> None:
