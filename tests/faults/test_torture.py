@@ -21,9 +21,9 @@ from tests.system.commands import start, vecchess
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.atomic_write import write_atomically
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.torture import injector as injectors
 from vecchess.torture.injector import Fault, Injector
 from vecchess.torture.invariants import broken_in_progress, broken_invariants

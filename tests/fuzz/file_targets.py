@@ -38,11 +38,10 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import read_saved
-from vecchess.store.manifest import MANIFEST_NAME, Manifest
+from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.records import SCHEMA
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.shard import read_numbers, read_shard, shard_bytes
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 from vecchess.train.checkpoint import checkpoint_file as checkpoint_module
 from vecchess.train.checkpoint.checkpoint_file import encode_checkpoint

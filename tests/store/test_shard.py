@@ -14,12 +14,11 @@ from tests.store.games import made_up, same, shard
 from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime import retried_read
 from vecchess.store import shard as shards
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import (
     SCHEMA,
 )
 from vecchess.store.shard import read_numbers, read_shard, write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 pytestmark = pytest.mark.plain
 

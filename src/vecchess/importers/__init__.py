@@ -1,7 +1,6 @@
 """Games that other programs played or labelled, as shards: PGN files, and an engine's own.
 
 pgn_import        the games of PGN files, written to a folder of shards
-pgn_main_line     the next game of a PGN file: its main line, or what is wrong with it
 opening_file      start positions from EPD, FEN and PGN files
 engine_games      games of an engine against itself
 engine_selfplay   one of them, with random moves

@@ -18,11 +18,10 @@ from vecchess.config.import_settings import GatherConfig
 from vecchess.errors import ConfigError, DataError, write_error
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.safe_parse import parse_json_object, read_bytes
-from vecchess.store.manifest import MANIFEST_NAME, Manifest
+from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 
 FACTS_NAME = "gather.json"

@@ -3,7 +3,6 @@
 run_folder        the folder of a run: paths, lock, small files
 records           finished games as arrays, ``GameRecords``
 shard             files of finished games
-shard_entry       one line of the manifest
 manifest          the list of a run's shards; the journal of a rewrite
 maintenance/      verification, compaction and pruning of recorded games
 stats             sums over finished games: results, lengths, terminations

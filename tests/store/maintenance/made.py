@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.store.games import made_up
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.torture.injector import Fault, Injector
 
 

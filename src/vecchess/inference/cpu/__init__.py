@@ -1,7 +1,6 @@
 """The fast backend without a GPU: numba kernels, by events or by dense products.
 
-backend         the backend
-kernel_threads  a network's kernels, the choice of them, and the threads that run them
+backend         the backend: threads, and the choice of each layer's kernel
 kernels         all time steps of a few boards at a time
 events          convolution by events: adds the weight rows of the spikes
 dense           convolution by int8 dot products

@@ -16,8 +16,7 @@ from vecchess.runtime.retried_read import read_json
 from vecchess.safe_parse import clip_line
 from vecchess.store.maintenance.games_folder import GamesFolder
 from vecchess.store.maintenance.rewrite import replace_shards, rewriting
-from vecchess.store.manifest import Manifest
-from vecchess.store.shard_entry import ShardEntry
+from vecchess.store.manifest import Manifest, ShardEntry
 
 SCHEMA = 2
 NEEDED_NAME = "needed.json"

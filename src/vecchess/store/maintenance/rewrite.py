@@ -30,10 +30,10 @@ from vecchess.store.manifest import (
     JOURNAL_SCHEMA,
     REWRITTEN_PREFIX,
     Manifest,
+    ShardEntry,
     journal_names,
     path_refusals,
 )
-from vecchess.store.shard_entry import ShardEntry
 
 _LOCK_NAME = ".rewriting.lock"
 

@@ -17,10 +17,9 @@ from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.retried_read import list_folder, read_file, retried
 from vecchess.store.id_set import IdSet, Range
-from vecchess.store.manifest import REWRITTEN_PREFIX, Manifest, journal_names
+from vecchess.store.manifest import REWRITTEN_PREFIX, Manifest, ShardEntry, journal_names
 from vecchess.store.run_folder import CUTS
 from vecchess.store.shard import SET_ASIDE_SUFFIX, ForeignShard, parse_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 
 GOOD, DAMAGED, UNREADABLE = "good", "damaged", "cannot be read"
@@ -81,10 +80,12 @@ def verify(
 
 
 @contextmanager
-def _noting(found: Verified) -> Iterator[None]:
-    """Add an error that ends the block to ``found``."""
+def _noting(found: Verified, file: str = "") -> Iterator[None]:
+    """Add an error that ends the block to ``found``; ``file``: of a shard."""
     try:
         yield
+    except ForeignShard:
+        found.foreign.append(file)
     except FileUnreadable as error:
         found.unreadable.append(str(error))
     except DataError as error:
@@ -111,7 +112,11 @@ def _verify_shards(
             if entry.file not in present and manifest.refresh():
                 break
             done.add(entry.file)
-            if _is_good(manifest, entry, run_id, entry.file in present, found):
+            if entry.file not in present:
+                found.missing.append(entry.file)
+                continue
+            with _noting(found, entry.file):
+                _check(manifest.folder / entry.file, entry, run_id)
                 good.add(entry.file)
     entries = [each for each in manifest.entries if each.file in good]
     found.shards, found.games = len(entries), sum(each.stats.games for each in entries)
@@ -119,27 +124,14 @@ def _verify_shards(
     found.gaps = (IdSet([(0, manifest.ids.span[1])]) - manifest.ids).ranges
 
 
-def _is_good(
-    manifest: Manifest, entry: ShardEntry, run_id: str | None, is_present: bool, found: Verified
-) -> bool:
-    """Whether a listed shard is what its line says; its fault is added to ``found``."""
-    path = manifest.folder / entry.file
-    if not is_present:
-        found.missing.append(entry.file)
-        return False
-    with _noting(found):
-        data = _read_checked(path, entry.sha256)
-        try:
-            records, _ = parse_shard(path, data, {}, run_id=run_id)
-        except ForeignShard:
-            found.foreign.append(entry.file)
-            return False
-        ids = IdSet.of(records.numbers)
-        if ids != entry.ids or len(ids) != records.num_games:
-            raise DataError(f"{path}: its games are not those of the manifest's line")
-        if GameStats.of(records).to_dict() != entry.stats.to_dict():
-            raise DataError(f"{path}: its results are not those of the manifest's line")
-        return True
+def _check(path: Path, entry: ShardEntry, run_id: str | None) -> None:
+    """Raise DataError where the shard at ``path`` is not what its line says."""
+    records, _ = parse_shard(path, _read_checked(path, entry.sha256), {}, run_id=run_id)
+    ids = IdSet.of(records.numbers)
+    if ids != entry.ids or len(ids) != records.num_games:
+        raise DataError(f"{path}: its games are not those of the manifest's line")
+    if GameStats.of(records).to_dict() != entry.stats.to_dict():
+        raise DataError(f"{path}: its results are not those of the manifest's line")
 
 
 def _verify_cuts(manifest: Manifest, found: Verified) -> None:
