@@ -30,9 +30,8 @@ from vecchess.chess.action import moves_to_actions
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import POSITION_INPUTS, encode_planes
 from vecchess.chess.uci_moves import move_to_uci
-from vecchess.export.game_source import ExportSource
+from vecchess.export.game_source import ExportSource, RecordedGame
 from vecchess.export.lc0_export import to_chunk
-from vecchess.export.recorded_game import RecordedGame
 from vecchess.inference.requests import Requests
 from vecchess.lc0.lc0_backend import Lc0Backend
 from vecchess.lc0.lc0_moves import move_indices

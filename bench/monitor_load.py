@@ -30,11 +30,10 @@ from vecchess.chess.rules import Termination
 from vecchess.config import TrainConfig, to_toml
 from vecchess.importers.imported_game import ImportedGame, action_of, to_records
 from vecchess.monitor.run_view import RunView
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 SCHEMA = 1
 SHARD_GAMES, SHOWN_GAMES, WORKERS = 64, 16, 8

@@ -119,7 +119,7 @@ def _neuron_seconds(sizes: NetConfig, batch: int, setting: Setting) -> dict[str,
     surrogate, upstream = SURROGATES["atan"], torch.randn_like(currents)
 
     def work(neuron: LifFunction) -> None:
-        fired = neuron(currents, membrane, sizes.grid_bits, surrogate, False)
+        fired = neuron(currents, membrane, sizes.grid_bits, surrogate)
         torch.autograd.grad(fired.spikes.values, currents, upstream)
 
     seconds = {name: device_seconds(partial(work, neuron)) for name, neuron in NEURONS.items()}

@@ -22,8 +22,7 @@ from vecchess.chess.movegen import count_moves, legal_moves
 from vecchess.chess.position import COUNTERS, Positions
 from vecchess.chess.rules import Termination
 from vecchess.importers.import_folder import open_import_folder
-from vecchess.importers.imported_game import ImportedGame, to_records
-from vecchess.importers.ply_label import PlyLabel
+from vecchess.importers.imported_game import ImportedGame, PlyLabel, to_records
 from vecchess.shapes import MAX_MOVES, TARGET_UNIT
 from vecchess.suites.endgame_table import HOMES, NEVER
 from vecchess.suites.endings import EACH, moves_to_mate, won_positions

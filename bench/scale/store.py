@@ -33,8 +33,7 @@ from vecchess.monitor.manifest_tail import ManifestTail
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
 from vecchess.store.id_set import IdSet
-from vecchess.store.manifest import Manifest
-from vecchess.store.shard_entry import ShardEntry
+from vecchess.store.manifest import Manifest, ShardEntry
 
 SCHEMA = 1
 SHARD_GAMES = 1024

@@ -113,18 +113,18 @@ def store(builder: Any, values: Any, pointer: Any, offset: Any) -> None:
 
 
 def load_wide(builder: Any, pointer: Any, offset: Any, width: int = LANES) -> Any:
-    """As ``load``, signed integers of 32 bits or fewer as int32."""
+    """Load signed integers of 32 bits or fewer as int32."""
     return load_as(builder, pointer, offset, vector(I32, width))
 
 
 def load_as(builder: Any, pointer: Any, offset: Any, kind: Any) -> Any:
-    """As many elements as the vector type ``kind`` has, signed integers, widened to its own."""
+    """Load signed integers, as many as the vector type ``kind`` has, widened to its own."""
     narrow = load(builder, pointer, offset, kind.count)
     return narrow if narrow.type == kind else builder.sext(narrow, kind)
 
 
 def load_if(builder: Any, flag: Any, pointer: Any, offset: Any, otherwise: Any) -> Any:
-    """As ``load`` where the int64 ``flag`` is not 0; else the vector ``otherwise``, and nothing is
+    """Load a vector where the int64 ``flag`` is not 0; else it is ``otherwise``, and nothing is
     read."""
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", flag, I64(0))):
@@ -136,7 +136,7 @@ def load_if(builder: Any, flag: Any, pointer: Any, offset: Any, otherwise: Any) 
 
 
 def store_narrow(builder: Any, values: Any, pointer: Any, offset: Any) -> None:
-    """As ``store``, int32 narrowed to the element type of the array."""
+    """Store int32, narrowed to the element type of the array."""
     narrow = builder.trunc(values, vector(pointer.type.pointee, values.type.count))
     store(builder, narrow, pointer, offset)
 

@@ -62,7 +62,7 @@ def parse_json(data: bytes | str, most_bytes: int = MOST_BYTES) -> Any:
 
 
 def parse_json_object(data: bytes | str, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
-    """As ``parse_json``, for a text that has to be an object."""
+    """The object of a JSON text; raises as ``parse_json``, and where it is another value."""
     value = parse_json(data, most_bytes)
     if not isinstance(value, dict):
         raise ValueError("it is no JSON object")

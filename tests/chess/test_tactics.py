@@ -8,8 +8,14 @@ from tests.chess.walks import boards
 from tests.kernels import size
 from vecchess.chess.fen import from_board
 from vecchess.chess.history import no_past
-from vecchess.chess.planes import NUM_PLANES, encode_planes, has_tactics, history_of, num_planes
-from vecchess.chess.tactics import TACTICAL_PLANES
+from vecchess.chess.planes import (
+    NUM_PLANES,
+    TACTICAL_PLANES,
+    encode_planes,
+    has_tactics,
+    history_of,
+    num_planes,
+)
 
 pytestmark = pytest.mark.plain
 VALUES = {

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from vecchess.export.nir_graph import convolution_kernel, layer_floats
+from vecchess.export.nir_graph import convolution_kernel
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.neuron import clipped_relu, floor_on_grid, lif_step
@@ -81,7 +81,7 @@ class FieldModule(nn.Module):
 
 def _layer(net: IntegerNet, name: str) -> nn.Conv2d | nn.Linear:
     """A layer's weights; a bias on the grid may be added before the sum is rounded down to it."""
-    weight, bias = layer_floats(net, name)
+    weight, bias = net.layers[name].floats(net.config)
     layer: nn.Conv2d | nn.Linear
     if name == "value.outcome" or (net.config.kind == "plain" and name == "policy"):
         layer, values = nn.Linear(weight.shape[1], len(weight)), weight

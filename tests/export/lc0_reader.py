@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError
-from vecchess.export.lc0_record import RECORD, VERSION
+from vecchess.export.lc0_export import RECORD, VERSION
 from vecchess.lc0.lc0_moves import lc0_moves
 from vecchess.lc0.lc0_planes import (
     CASTLING_PLANE,

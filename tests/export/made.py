@@ -12,15 +12,14 @@ from vecchess.chess.fen import from_fens
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
-from vecchess.export.recorded_game import RecordedGame, recorded_games
+from vecchess.export.game_source import RecordedGame, recorded_games
 from vecchess.importers.imported_game import ImportedGame, to_records
 from vecchess.shapes import TARGET_UNIT
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.replay_positions import replay_moves
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 SEED = 7
 

@@ -8,8 +8,7 @@ import pytest
 
 from tests.export.made import SEED, from_others, games_of, make_run, played, searched
 from vecchess.export.csv_table import GAME_COLUMNS, PLY_COLUMNS, export_csv, game_rows, ply_rows
-from vecchess.export.game_source import ExportSource
-from vecchess.export.recorded_game import RecordedGame
+from vecchess.export.game_source import ExportSource, RecordedGame
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.stats import GameStats
 

@@ -7,8 +7,7 @@ import pytest
 
 from tests.export.made import SEED, make_run, played, with_a_bad_shard
 from vecchess.errors import ConfigError, DataError
-from vecchess.export.game_source import ExportSource, parse_numbers
-from vecchess.export.recorded_game import recorded_games
+from vecchess.export.game_source import ExportSource, parse_numbers, recorded_games
 from vecchess.store.records import GameRecords
 
 

@@ -14,11 +14,9 @@ from tests.export.v6 import FIELDS, SIZE, planes_of, unpack
 from vecchess.chess.rules import Termination
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.errors import ConfigError, DataError
-from vecchess.export.game_source import ExportSource
-from vecchess.export.lc0_export import export_lc0, to_chunk
-from vecchess.export.lc0_record import RECORD
+from vecchess.export.game_source import ExportSource, RecordedGame
+from vecchess.export.lc0_export import RECORD, export_lc0, to_chunk
 from vecchess.export.pgn_export import recorded_pgn
-from vecchess.export.recorded_game import RecordedGame
 from vecchess.lc0.lc0_moves import lc0_moves
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.records import VALUE_UNIT, GameRecords

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from tests.export.nir_runner import NirRunner
 from tests.export.test_onnx_export import net_of, planes_for
 from vecchess.chess.sample import random_planes
+from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.export.nir_file import export_nir, read_nir
-from vecchess.export.nir_graph import BOARD, node_name, to_nir
-from vecchess.export.nir_network import from_nir
+from vecchess.export.nir_graph import BOARD, from_nir, node_name, to_nir
 from vecchess.export.nir_neurons import DT, NeuronGraph, activation_graph, floor_graph, lif_graph
-from vecchess.export.onnx_export import unpacked
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
@@ -49,8 +48,8 @@ def inputs_of(net: IntegerNet, planes: NDArray[np.uint64]) -> list[NDArray[np.fl
     """The network's planes at each step."""
     steps = net.config.time_steps
     if net.config.is_rate_coded:
-        return list(unpacked(coded_steps(planes, steps, net.config.input_rate)))
-    return [unpacked(planes)] * steps
+        return [unpack_planes(step) for step in coded_steps(planes, steps, net.config.input_rate)]
+    return [unpack_planes(planes)] * steps
 
 
 @torch.no_grad()

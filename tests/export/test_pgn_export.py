@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.export.made import from_others, games_of, played, searched
+from vecchess.export.game_source import RecordedGame
 from vecchess.export.pgn_export import LICHESS_SLOPE, MOST_BALANCE, centipawns, write_pgn
-from vecchess.export.recorded_game import RecordedGame
 from vecchess.store.records import VALUE_UNIT
 
 

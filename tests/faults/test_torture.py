@@ -24,9 +24,9 @@ from tests.selfplay.playing import play
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.atomic_write import write_atomically
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 TORTURE = (sys.executable, "-m", "tests.faults.torture")
 

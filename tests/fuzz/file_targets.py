@@ -25,8 +25,8 @@ from tests.lc0.made import weight_file
 from tests.selfplay.playing import LoudBackend, server_of
 from vecchess.config import GameConfig, OptimiserConfig, TreeConfig
 from vecchess.errors import DataError
+from vecchess.export.game_source import recorded_games
 from vecchess.export.lc0_export import to_chunk
-from vecchess.export.recorded_game import recorded_games
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.lc0.weights_file import parse_weights
 from vecchess.networks.module_net import read_weights
@@ -38,11 +38,10 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import read_saved
-from vecchess.store.manifest import MANIFEST_NAME, Manifest
+from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.records import SCHEMA
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.shard import read_numbers, read_shard, shard_bytes
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 from vecchess.train.checkpoint import checkpoint_file as checkpoint_module
 from vecchess.train.checkpoint.checkpoint_file import encode_checkpoint

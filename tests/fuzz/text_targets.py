@@ -13,7 +13,7 @@ from vecchess.config import GameConfig, SelfplayConfig, TrainConfig, load_config
 from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import read_evaluation
 from vecchess.importers.opening_file import read_openings
-from vecchess.importers.pgn_main_line import RESULTS, read_main_line
+from vecchess.importers.pgn_import import RESULTS, read_main_line
 from vecchess.networks.module_spelling import ModuleSpelling
 from vecchess.snn.create import sizes_of
 from vecchess.store.run_folder import RunFolder

@@ -15,8 +15,8 @@ from tests.system.commands import inside, start
 from vecchess.config import GameConfig
 from vecchess.config.import_settings import EngineLabelsConfig
 from vecchess.errors import ConfigError, DataError, WorkerDied
+from vecchess.export.game_source import recorded_games
 from vecchess.export.pgn_export import write_pgn
-from vecchess.export.recorded_game import recorded_games
 from vecchess.importers.import_folder import ImportFolder
 from vecchess.importers.label_games import gather_labels, labelled_plies
 from vecchess.runtime.signals import stopped_text

@@ -12,8 +12,8 @@ from tests.selfplay.playing import play
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
+from vecchess.export.game_source import recorded_games
 from vecchess.export.pgn_export import recorded_pgn, write_pgn
-from vecchess.export.recorded_game import recorded_games
 from vecchess.importers.pgn_import import import_pgn
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords

@@ -16,8 +16,7 @@ from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.cpu.backend import CpuBackend
-from vecchess.inference.cpu.density import MEMBERS_TO_LEARN, KernelChoice, KernelCosts
+from vecchess.inference.cpu.backend import MEMBERS_TO_LEARN, CpuBackend, KernelChoice, KernelCosts
 from vecchess.inference.cpu.layerwise import LayerwiseCpu
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.selfplay.worker.random_requests import random_requests

@@ -16,11 +16,10 @@ from tests.export.made import SEED, played, searched
 from vecchess.chess.rules import Termination
 from vecchess.config import SelfplayConfig, TrainConfig, to_toml
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 
 LAYERS = ("block0.first", "block0.second", "block1.first", "block1.second", "heads")

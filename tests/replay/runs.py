@@ -12,12 +12,11 @@ from vecchess.runtime.devices import CPU
 from vecchess.selfplay.worker.networks import store_net
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import pin_run
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 DRAWN: dict[str, Any] = {"game": {"max_plies": 24, "random_plies": 4}}
 GUMBEL = DRAWN | {"tree": {"search": "gumbel", "sims": 6}}

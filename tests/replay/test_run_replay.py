@@ -19,8 +19,7 @@ from vecchess.selfplay.worker.networks import store_net
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store import run_pins
-from vecchess.store.games_version import GAMES_VERSION
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import (
     VALUE_UNIT,
     GameRecords,
@@ -29,9 +28,8 @@ from vecchess.store.records import (
 )
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.run_pins import PlayedBy
+from vecchess.store.run_pins import GAMES_VERSION, PlayedBy
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 CPU = {"gpus": "cpu"}
 GAMES = 24

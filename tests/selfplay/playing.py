@@ -9,8 +9,8 @@ import numpy as np
 
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
+from vecchess.export.game_source import recorded_games
 from vecchess.export.pgn_export import recorded_pgn
-from vecchess.export.recorded_game import recorded_games
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.requests import Requests

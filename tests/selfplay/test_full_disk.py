@@ -25,9 +25,9 @@ from vecchess.selfplay.worker.worker import WorkerPlan
 from vecchess.store import manifest as manifests
 from vecchess.store import shard as shards
 from vecchess.store.id_set import IdSet
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 
 class Disk:

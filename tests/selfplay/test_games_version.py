@@ -11,7 +11,7 @@ from vecchess.evaluate.calibrate_exits import play_here
 from vecchess.runtime.devices import CPU
 from vecchess.snn.create import create_sized, sizes_of
 from vecchess.snn.integer.net_file import save_net
-from vecchess.store.games_version import GAMES_DIGEST, GAMES_VERSION
+from vecchess.store.run_pins import GAMES_DIGEST, GAMES_VERSION
 
 GAMES = 6
 DRAWN = {"net": "constant", "game": {"max_plies": 60, "random_plies": 6, "temperature": "1,20:0.3"}}
@@ -38,7 +38,7 @@ def test_games_of_a_version_keep_their_bits(tmp_path: Path) -> None:
         digest.update(records.digest().encode() + records.fingerprint.tobytes())
     assert digest.hexdigest() == GAMES_DIGEST, (
         f"the games of version {GAMES_VERSION} have changed: where that is meant, raise "
-        f'GAMES_VERSION in store/games_version.py, and set GAMES_DIGEST = "{digest.hexdigest()}"'
+        f'GAMES_VERSION in store/run_pins.py, and set GAMES_DIGEST = "{digest.hexdigest()}"'
     )
 
 

@@ -14,11 +14,11 @@ from vecchess.selfplay.worker import shard_writer as writer
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import read_saved
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.store.shard import read_shard, write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 
 def test_a_writer_says_when_it_is_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,9 +16,9 @@ from vecchess.chess.action import moves_to_actions
 from vecchess.chess.chess960 import chess960_positions
 from vecchess.chess.fen import from_board
 from vecchess.shapes import TARGET_UNIT
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import PLY_COLUMNS, GameRecords, empty_search_columns
 from vecchess.store.shard import NO_RUN, write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 
 def made_up(

@@ -8,9 +8,8 @@ import pytest
 from tests.store.games import made_up, shard
 from vecchess.errors import DataError, FileUnreadable
 from vecchess.store.id_set import IdSet
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.shard import NO_RUN, ShardFile, read_shards, write_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 
 pytestmark = pytest.mark.plain

@@ -8,8 +8,8 @@ import pytest
 from numpy.lib import format as npy
 
 from vecchess.errors import DataError
-from vecchess.store import npz
-from vecchess.store.npz import read_columns
+from vecchess.store import shard
+from vecchess.store.shard import read_columns
 
 pytestmark = pytest.mark.plain
 WANTED = {"a": np.dtype(np.int64), "b": np.dtype(np.uint8)}
@@ -93,14 +93,14 @@ def test_zip64_is_not_read() -> None:
 
 
 def test_files_unpack_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(npz, "ROOM_BYTES", 1000)
+    monkeypatch.setattr(shard, "ROOM_BYTES", 1000)
     file = packed(("b.npy", member(np.zeros(20_000, np.uint8))), method=zipfile.ZIP_DEFLATED)
     size = len(file.getvalue())
     with pytest.raises(DataError, match=f"it has {size} bytes and declares to unpack to 20128"):
         read_columns(file, WANTED)
     assert read_columns(file, {"a": WANTED["a"]}) == {}  # what is not wanted is not unpacked
-    monkeypatch.setattr(npz, "ROOM_BYTES", 20128 - 10 * size)
+    monkeypatch.setattr(shard, "ROOM_BYTES", 20128 - 10 * size)
     assert len(read_columns(file, WANTED)["b"]) == 20_000
-    monkeypatch.setattr(npz, "ROOM_BYTES", 20127 - 10 * size)
+    monkeypatch.setattr(shard, "ROOM_BYTES", 20127 - 10 * size)
     with pytest.raises(DataError, match="declares to unpack"):
         read_columns(file, WANTED)

@@ -13,9 +13,9 @@ from tests.store.games import made_up
 from vecchess.errors import ConfigError, DataError, FileUnreadable
 from vecchess.runtime import retried_read
 from vecchess.store import manifest as manifests
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 pytestmark = pytest.mark.plain
 

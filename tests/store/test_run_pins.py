@@ -11,9 +11,9 @@ from vecchess.selfplay.games.openings import start_table
 from vecchess.snn.integer import net_file
 from vecchess.snn.integer.net_file import SHIPPED_NET
 from vecchess.store import run_pins
-from vecchess.store.games_version import GAMES_VERSION
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import (
+    GAMES_VERSION,
     PlayedBy,
     RunPins,
     absolute_paths,

@@ -13,14 +13,12 @@ import pytest
 from tests.store.games import made_up, same, shard
 from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime import retried_read
-from vecchess.store import npz
 from vecchess.store import shard as shards
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import (
     SCHEMA,
 )
 from vecchess.store.shard import read_numbers, read_shard, write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 pytestmark = pytest.mark.plain
 
@@ -234,8 +232,8 @@ def test_what_packs_too_well_is_not_packed(tmp_path: Path, monkeypatch: pytest.M
     for name in ("action", "steps", "win", "draw", "prob", "tag", "fingerprint", "start"):
         getattr(games, name)[:] = games.start[0] if name == "start" else 0
     sizes = {}
-    for room in (npz.ROOM_BYTES, 0):
-        monkeypatch.setattr(npz, "ROOM_BYTES", room)
+    for room in (shards.ROOM_BYTES, 0):
+        monkeypatch.setattr(shards, "ROOM_BYTES", room)
         for name, records in (("few", empty), ("many", games)):
             write_shard(tmp_path / name, records)
             assert same(read_shard(tmp_path / name), records)

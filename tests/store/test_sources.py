@@ -14,11 +14,10 @@ from vecchess.evaluate.calibrate_exits import CalibrationPlan, _games
 from vecchess.export.game_source import ExportSource
 from vecchess.export.pgn_export import export_pgn
 from vecchess.runtime.devices import CPU
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.sources import read_games
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow
 

@@ -18,11 +18,10 @@ from vecchess.snn.create import create_sized
 from vecchess.snn.presets import NetConfig
 from vecchess.store.id_set import IdSet
 from vecchess.store.maintenance.prune_games import first_needed
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import latest_net, publish

@@ -20,7 +20,7 @@ from vecchess_cli.output import Json, note, notes, print_json, results
 from vecchess_cli.settings_options import settings_options
 
 if TYPE_CHECKING:
-    from vecchess.importers.import_writer import ImportProgress, OnImportProgress
+    from vecchess.importers.import_folder import ImportProgress, OnImportProgress
     from vecchess.importers.pgn_import import ImportCounts
 
 app = command_group("Collect games of others to learn from.")

@@ -1,6 +1,6 @@
 """The spikes of a network at one position, time step by time step.
 
-The network is the deployed one (``snn.observed_net``).
+The network is the deployed one (``snn.torch_integer``).
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from vecchess.inference.exit_rule import ExitRule, exit_step
 from vecchess.inference.requests import Requests
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.observed_net import in_units, network_input, observed_network
 from vecchess.snn.topology import neuron_layers
+from vecchess.snn.torch_integer import in_units, network_input, observed_network
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,11 @@
 """The rules of chess, in kernels: positions, moves, histories, and the network's input planes.
 
-- ``position`` a position: eight ``uint64``, always seen by the side to move; its keys
+- ``position`` a position: eight ``uint64``, always seen by the side to move; its keys and balance
 - ``movegen`` all legal moves
 - ``make`` making a move
 - ``rules`` when a game is over; histories of keys, for repetitions
 - ``history`` the last positions of a game, for networks with history planes
-- ``planes``, ``tactics`` input planes of the network; ``unpack_planes`` as numbers
-- ``material`` piece values, and the balance of men
+- ``planes`` input planes of the network; ``unpack_planes`` as numbers
 - ``action`` AlphaZero's action code, to moves and back
 - ``game_cursor`` recorded games, played through ply by ply
 - ``fen``, ``pgn``, ``uci_moves`` notations, through python-chess

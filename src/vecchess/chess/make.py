@@ -30,6 +30,7 @@ from vecchess.chess.position import (
     RANK_8,
     Positions,
     checked,
+    pieces_of,
 )  # fmt: skip
 from vecchess.jit import inline, kernel
 
@@ -48,9 +49,8 @@ def make_move(tables: Any, position: Any, move: Any) -> None:
 def make_move_into(tables: Any, source: Any, target: Any, move: Any) -> None:
     """Make a legal ``move`` of the position at ``source`` and write the result at ``target``."""
     move = _U(move)
-    own, pawns, knights = load(source, OWN), load(source, PAWNS), load(source, KNIGHTS)
-    diagonal, orthogonal = load(source, DIAGONAL), load(source, ORTHOGONAL)
-    kings, rights, counters = load(source, KINGS), load(source, CASTLING), load(source, COUNTERS)
+    own, pawns, knights, diagonal, orthogonal, kings = pieces_of(source)
+    rights, counters = load(source, CASTLING), load(source, COUNTERS)
     square_from, square_to = move & _U(63), move >> _U(6) & _U(63)
     start, goal = _ONE << square_from, _ONE << square_to
     occupied = pawns | knights | diagonal | orthogonal | kings

@@ -23,14 +23,8 @@ from vecchess.chess.bitboards.move_lists import EMIT_SLACK, emit8, emit16
 from vecchess.chess.bitboards.rays import king_rays
 from vecchess.chess.position import (
     CASTLING,
-    DIAGONAL,
     FILE_A,
     FILE_H,
-    KINGS,
-    KNIGHTS,
-    ORTHOGONAL,
-    OWN,
-    PAWNS,
     RANK_1,
     RANK_3,
     RANK_6,
@@ -38,6 +32,7 @@ from vecchess.chess.position import (
     RANK_8,
     Positions,
     checked,
+    pieces_of,
 )  # fmt: skip
 from vecchess.jit import inline, kernel
 from vecchess.shapes import MAX_MOVES
@@ -58,9 +53,8 @@ def generate_moves(tables: Any, position: Any, moves: Any) -> Any:
 
     Returns ``int64``: the number of moves, plus 65536 when the mover is in check.
     """
-    own, pawns, knights = load(position, OWN), load(position, PAWNS), load(position, KNIGHTS)
-    diagonal, orthogonal = load(position, DIAGONAL), load(position, ORTHOGONAL)
-    kings, rights = load(position, KINGS), load(position, CASTLING)
+    own, pawns, knights, diagonal, orthogonal, kings = pieces_of(position)
+    rights = load(position, CASTLING)
     occupied = pawns | knights | diagonal | orthogonal | kings
     their = occupied & ~own
     king = np.int64(tz(kings & own))

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.bitboards.bits import load, store
+from vecchess.chess.bitboards.bits import load, popcount, store
 from vecchess.chess.bitboards.hash import hash_words
 from vecchess.jit import inline, kernel
 from vecchess.shapes import POSITION_WORDS
@@ -41,6 +41,8 @@ FILE_A, FILE_H = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 Positions = NDArray[np.uint64]
 """``uint64[G, 8]``"""
 
+PIECE_VALUES = (1, 3, 3, 5, 9, 0)
+"""In pawns: pawn, knight, bishop, rook, queen, king."""
 _U = np.uint64
 
 
@@ -49,6 +51,19 @@ def copy_position(source: Any, target: Any) -> None:
     """Copy a position from one address to another."""
     for word in range(POSITION_WORDS):
         store(target, word, load(source, word))
+
+
+@inline
+def pieces_of(position: Any) -> Any:
+    """(own, pawns, knights, bishops and queens, rooks and queens, kings): words 0 to 5."""
+    return (
+        load(position, OWN),
+        load(position, PAWNS),
+        load(position, KNIGHTS),
+        load(position, DIAGONAL),
+        load(position, ORTHOGONAL),
+        load(position, KINGS),
+    )
 
 
 @inline
@@ -106,3 +121,19 @@ def checked(positions: Positions) -> Positions:
         kind = f"{positions.dtype}{list(positions.shape)}"
         raise ValueError(f"positions must be uint64[G, {POSITION_WORDS}], not {kind}")
     return np.ascontiguousarray(positions)
+
+
+@inline
+def balance_of(position: Any) -> Any:
+    """``int64``: the value of the mover's pieces less that of the other side's, in pawns."""
+    pawn, knight, bishop, rook, queen = PIECE_VALUES[:5]
+    own, pawns, knights, diagonal, orthogonal, _ = pieces_of(position)
+    balance = pawn * _surplus(pawns, own) + knight * _surplus(knights, own)
+    balance += bishop * _surplus(diagonal & ~orthogonal, own)
+    balance += rook * _surplus(orthogonal & ~diagonal, own)
+    return balance + queen * _surplus(diagonal & orthogonal, own)
+
+
+@inline
+def _surplus(pieces: Any, own: Any) -> Any:
+    return np.int64(popcount(pieces & own)) - np.int64(popcount(pieces & ~own))

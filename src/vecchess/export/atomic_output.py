@@ -45,7 +45,7 @@ def binary_file(out: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def text_file(out: Path) -> Iterator[TextIO]:
-    """As ``binary_file``, for text in UTF-8 with lines that end in a newline; characters that UTF-8
+    """Write text in UTF-8, as ``binary_file``, with lines that end in a newline; characters that it
     does not have, as odd names of files, become question marks."""
     with binary_file(out) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="\n")

@@ -15,8 +15,7 @@ from vecchess.chess.fen import to_board
 from vecchess.chess.pgn import RESULTS
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.export.atomic_output import text_file
-from vecchess.export.game_source import ExportSource, OnExported
-from vecchess.export.recorded_game import RecordedGame
+from vecchess.export.game_source import ExportSource, OnExported, RecordedGame
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
     NO_FINGERPRINT,

@@ -5,8 +5,9 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from vecchess.errors import ConfigError, NetworkError
+from vecchess.errors import NetworkError
 from vecchess.export.atomic_output import binary_file
+from vecchess.runtime.optional_library import missing_library
 from vecchess.safe_parse import clip_line
 from vecchess.snn.integer.integer_net import IntegerNet
 
@@ -52,7 +53,7 @@ def read_nir(path: Path) -> IntegerNet:
     """The network of a NIR file. Raises ConfigError where the library is missing, NetworkError for
     a file that cannot be read, or that ``export_nir`` did not write."""
     require_nir()
-    from vecchess.export.nir_network import from_nir
+    from vecchess.export.nir_graph import from_nir
 
     if not path.is_file():
         raise NetworkError(f"there is no NIR file {path}")
@@ -71,7 +72,7 @@ def read_nir(path: Path) -> IntegerNet:
 def require_nir() -> None:
     """Raise ConfigError unless the package ``nir`` is installed."""
     if importlib.util.find_spec("nir") is None:
-        raise ConfigError("nir is not installed: pip install 'vecchess[nir]'")
+        raise missing_library("nir", "nir")
 
 
 def _require_small(path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.errors import NetworkError
 from vecchess.export.atomic_output import binary_file
 from vecchess.inference.backend_registry import open_backend
@@ -115,19 +116,12 @@ def ask_onnx(
     session: Any, net: IntegerNet, planes: NDArray[np.uint64], num_steps: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Accumulators float32[B, 4672] and float32[B, 3] of ``planes``: uint64[B, P]."""
+    words = planes
     if net.config.is_rate_coded:
-        inputs = unpacked(coded_steps(planes, num_steps, net.config.input_rate))
-    else:
-        inputs = unpacked(planes)
+        words = coded_steps(planes, num_steps, net.config.input_rate)
+    inputs = unpack_planes(words.reshape(-1, words.shape[-1])).reshape(*words.shape, 8, 8)
     policy, value = session.run(["policy", "value"], {"planes": inputs})
     return policy, value
-
-
-def unpacked(planes: NDArray[np.uint64]) -> NDArray[np.float32]:
-    """``uint64[..., P] -> float32[..., P, 8, 8]`` of 0 and 1."""
-    bits = planes[..., None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
-    boards: NDArray[np.float32] = bits.astype(np.float32).reshape(*planes.shape, 8, 8)
-    return boards
 
 
 def _ask_reference(net: IntegerNet, requests: Requests, num_steps: int) -> None:

@@ -28,8 +28,7 @@ import numpy as np
 
 from vecchess.chess.pgn import RESULTS, in_lines, to_pgn
 from vecchess.export.atomic_output import text_file
-from vecchess.export.game_source import ExportSource, OnExported
-from vecchess.export.recorded_game import RecordedGame
+from vecchess.export.game_source import ExportSource, OnExported, RecordedGame
 from vecchess.store.records import VALUE_UNIT
 
 _SHA_LENGTH = 64
@@ -93,7 +92,7 @@ def _player(game: RecordedGame) -> str:
 
 
 LICHESS_SLOPE = 0.00368208
-"""Of the logistic curve from centipawns to expected score."""
+"""Slope of the logistic curve from centipawns to expected score."""
 MOST_BALANCE = 1 - 0.5 / VALUE_UNIT
 """A certain win has no number of pawns: it counts as half a unit less than certain."""
 PER_MILLE = 1000

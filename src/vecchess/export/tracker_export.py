@@ -11,10 +11,11 @@ Decision 264.
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from vecchess.errors import ConfigError, DataError
 from vecchess.safe_parse import clip_line
@@ -38,16 +39,8 @@ class Points(NamedTuple):
     time_unix: float
 
 
-class Tracker(Protocol):
-    """One run in a tracker."""
-
-    def log(self, points: Points) -> None:
-        """Log the points of one line."""
-        ...
-
-    def close(self) -> None:
-        """Finish the run there."""
-        ...
+LogPoints = Callable[[Points], object]
+"""Logs the points of one line."""
 
 
 def export_tracker(run: Path, tracker: str, project: str) -> int:
@@ -59,14 +52,11 @@ def export_tracker(run: Path, tracker: str, project: str) -> int:
     if not (run / METRICS_FILE).is_file():
         raise ConfigError(f"{run} is no run with measurements: it has no {METRICS_FILE}")
     lines = list(run_points(run))
-    make = find_tracker(tracker)
+    begin = find_tracker(tracker)
     try:
-        opened = make(run, project)
-        try:
+        with begin(run, project) as log_points:
             for points in lines:
-                opened.log(points)
-        finally:
-            opened.close()
+                log_points(points)
     except Exception as error:  # its libraries' errors have no common base class
         reason = clip_line(f"{tracker} failed: {str(error) or type(error).__name__}")
         raise DataError(reason) from None
@@ -91,7 +81,7 @@ def _tag(group: str, line: Mapping[str, Any]) -> str:
     return group
 
 
-def find_tracker(tracker: str) -> Callable[[Path, str], Tracker]:
+def find_tracker(tracker: str) -> Callable[[Path, str], AbstractContextManager[LogPoints]]:
     """The function that begins a new run in a tracker, named as the run's folder, in a project.
 
     Raises ConfigError for a tracker that is unknown or not installed.
@@ -105,86 +95,69 @@ def find_tracker(tracker: str) -> Callable[[Path, str], Tracker]:
     return partial(TRACKERS[tracker], library)
 
 
-class TrackioTracker:
+@contextmanager
+def _trackio(library: Any, run: Path, project: str) -> Iterator[LogPoints]:
     """Trackio: a database in its own folder (TRACKIO_DIR); ``trackio show`` displays it."""
-
-    def __init__(self, library: Any, run: Path, project: str) -> None:
-        """Begin the run."""
-        self._run = library.init(project=project, name=run.resolve().name, embed=False)
-
-    def log(self, points: Points) -> None:
-        """See ``Tracker``."""
-        self._run.log(points.values, step=points.step)
-
-    def close(self) -> None:
-        """See ``Tracker``."""
-        self._run.finish()
+    begun = library.init(project=project, name=run.resolve().name, embed=False)
+    try:
+        yield lambda points: begun.log(points.values, step=points.step)
+    finally:
+        begun.finish()
 
 
-class WandbTracker:
+@contextmanager
+def _wandb(library: Any, run: Path, project: str) -> Iterator[LogPoints]:
     """Weights & Biases, offline: ``wandb sync`` uploads the folder.
 
     Its own steps only grow, and those of games and updates do not go together, so each group of
     tags has an axis of its own, "train/step".
     """
+    groups = set[str]()
+    begun = library.init(project=project, name=run.resolve().name, dir=str(run), mode="offline")
 
-    def __init__(self, library: Any, run: Path, project: str) -> None:
-        """Begin the run."""
-        self._groups: set[str] = set()
-        self._run = library.init(
-            project=project, name=run.resolve().name, dir=str(run), mode="offline"
-        )
-
-    def log(self, points: Points) -> None:
-        """See ``Tracker``."""
+    def log_points(points: Points) -> None:
         axis = f"{points.group}/step"
-        if points.group not in self._groups:
-            self._groups.add(points.group)
-            self._run.define_metric(f"{points.group}/*", step_metric=axis)
-        self._run.log({**points.values, axis: points.step})
+        if points.group not in groups:
+            groups.add(points.group)
+            begun.define_metric(f"{points.group}/*", step_metric=axis)
+        begun.log({**points.values, axis: points.step})
 
-    def close(self) -> None:
-        """See ``Tracker``."""
-        self._run.finish()
+    try:
+        yield log_points
+    finally:
+        begun.finish()
 
 
-class MlflowTracker:
+@contextmanager
+def _mlflow(library: Any, run: Path, project: str) -> Iterator[LogPoints]:
     """MLflow: a database in the run's folder, which ``mlflow ui`` shows."""
+    own = f"sqlite:///{(run / MLFLOW_FILE).resolve()}"
+    client = library.MlflowClient(tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or own)
+    known = client.get_experiment_by_name(project)
+    where = client.create_experiment(project) if known is None else known.experiment_id
+    begun = client.create_run(where, run_name=run.resolve().name).info.run_id
 
-    def __init__(self, library: Any, run: Path, project: str) -> None:
-        """Begin the run."""
-        self._metric = library.entities.Metric
-        own = f"sqlite:///{(run / MLFLOW_FILE).resolve()}"
-        uri = os.environ.get("MLFLOW_TRACKING_URI") or own
-        self._client = library.MlflowClient(tracking_uri=uri)
-        known = self._client.get_experiment_by_name(project)
-        where = self._client.create_experiment(project) if known is None else known.experiment_id
-        name = run.resolve().name
-        self._id = self._client.create_run(where, run_name=name).info.run_id
-
-    def log(self, points: Points) -> None:
-        """See ``Tracker``."""
+    def log_points(points: Points) -> None:
         at = int(points.time_unix * 1000)
         metrics = [
-            self._metric(_mlflow_key(tag), value, at, points.step)
+            # a tag in the characters that MLflow allows
+            library.entities.Metric(
+                re.sub(r"[^\w./ :-]", "_", tag, flags=re.ASCII), value, at, points.step
+            )
             for tag, value in points.values.items()
         ]
         for first in range(0, len(metrics), MOST_OF_MLFLOW):
-            self._client.log_batch(self._id, metrics=metrics[first : first + MOST_OF_MLFLOW])
+            client.log_batch(begun, metrics=metrics[first : first + MOST_OF_MLFLOW])
 
-    def close(self) -> None:
-        """See ``Tracker``."""
-        self._client.set_terminated(self._id)
+    try:
+        yield log_points
+    finally:
+        client.set_terminated(begun)
 
 
-TRACKERS: dict[str, Callable[[Any, Path, str], Tracker]] = {
-    "trackio": TrackioTracker,
-    "wandb": WandbTracker,
-    "mlflow": MlflowTracker,
+TRACKERS: dict[str, Callable[[Any, Path, str], AbstractContextManager[LogPoints]]] = {
+    "trackio": _trackio,
+    "wandb": _wandb,
+    "mlflow": _mlflow,
 }
 """The module of a tracker's library -> what logs to it."""
-
-
-def _mlflow_key(tag: str) -> str:
-    """A tag in the characters that MLflow allows."""
-    return re.sub(r"[^\w./ :-]", "_", tag, flags=re.ASCII)

@@ -1,7 +1,6 @@
 """Games that other programs played or labelled, as shards: PGN files, and an engine's own.
 
 pgn_import        the games of PGN files, written to a folder of shards
-pgn_main_line     the next game of a PGN file: its main line, or what is wrong with it
 opening_file      start positions from EPD, FEN and PGN files
 engine_games      games of an engine against itself
 label_games       positions of recorded games, labelled by an engine
@@ -9,8 +8,6 @@ network_label     the same by a network, many positions at a time
 recorded_places   the games of runs, folders, shards and PGN files, one at a time
 engine_pool       several engines at work on games, a process each, resumable
 engine_label      what an engine says of a position: policy target and value
-ply_label         that, and the columns that keep it
-import_writer     finished games on their way to a folder
-import_folder     the folder that games are written to: shards, manifest, how they were made
-imported_game     a game move by move, and its conversion to ``store.records.GameRecords``
+import_folder     the folder that finished games are written to, and the writer
+imported_game     a game move by move, its labels, and its conversion to ``GameRecords``
 """

@@ -19,8 +19,7 @@ from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.config.settings import MOST_GAMES
 from vecchess.importers.engine_label import ask_engine, open_engine
 from vecchess.importers.engine_pool import EnginePool, GameAbandoned, MustStop
-from vecchess.importers.import_folder import open_import_folder
-from vecchess.importers.import_writer import ImportWriter, OnImportProgress
+from vecchess.importers.import_folder import ImportWriter, OnImportProgress, open_import_folder
 from vecchess.importers.imported_game import (
     ImportedGame,
     action_of,

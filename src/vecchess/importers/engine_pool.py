@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from vecchess.config.import_settings import EngineConfig
 from vecchess.errors import WorkerDied
 from vecchess.importers.engine_label import open_engine
-from vecchess.importers.import_writer import ImportWriter
+from vecchess.importers.import_folder import ImportWriter
 from vecchess.runtime.engines.engine_pipe import EngineFailed
 from vecchess.runtime.engines.uci_client import RestartedEngine, UciEngine
 from vecchess.store.records import GameRecords

@@ -4,22 +4,24 @@ DIR/gather.json  DIR/manifest.jsonl  DIR/000000.npz  DIR/000001.npz ...
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.config.import_settings import GatherConfig
 from vecchess.errors import ConfigError, DataError, write_error
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.safe_parse import parse_json_object, read_bytes
-from vecchess.store.manifest import MANIFEST_NAME, Manifest
-from vecchess.store.records import GameRecords
+from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
+from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 
 FACTS_NAME = "gather.json"
@@ -101,3 +103,93 @@ def _first_difference(known: dict[str, Any], facts: dict[str, Any]) -> str:
         if facts.get(name) != known.get(name):
             return f"{name} = {value}, not {facts.get(name)}: choose another --out"
     return "the same settings"
+
+
+SCHEMA = 1
+
+
+@dataclass
+class ImportProgress:
+    """How far the games have come."""
+
+    games: int
+    """Games in the folder or waiting to be written."""
+    target: int
+    """0: no end, or unknown."""
+    new_games: int = 0
+    """Games finished by this call."""
+    new_plies: int = 0
+    new_positions: int = 0
+    """Those of these plies that have an evaluation."""
+    seconds: float = 0.0
+
+    @property
+    def plies_per_s(self) -> float:
+        """Speed of this call."""
+        return self.new_plies / max(self.seconds, 1e-9)
+
+    @property
+    def positions_per_s(self) -> float:
+        """Speed of this call."""
+        return self.new_positions / max(self.seconds, 1e-9)
+
+
+OnImportProgress = Callable[[ImportProgress], object]
+
+
+class ImportWriter:
+    """Takes finished games, and writes them when they are many or have waited long."""
+
+    def __init__(
+        self,
+        folder: ImportFolder,
+        config: GatherConfig,
+        target: int,
+        on_progress: OnImportProgress,
+    ) -> None:
+        """``target``: of the progress."""
+        self._folder, self._config, self._on_progress = folder, config, on_progress
+        self._waiting: list[GameRecords] = []
+        self._num_waiting = 0
+        self._begin = self._last_write = monotonic()
+        self._progress = ImportProgress(folder.stats.games, target)
+
+    def add(self, games: GameRecords) -> None:
+        """Take ``games``; they wait to be written."""
+        progress = self._progress
+        self._waiting.append(games)
+        self._num_waiting += games.num_games
+        progress.games += games.num_games
+        progress.new_games += games.num_games
+        progress.new_plies += len(games.action)
+        progress.new_positions += int((games.visits > 0).sum())
+
+    def advance(self) -> None:
+        """Write what waits if it is time, and report the progress."""
+        self._progress.seconds = monotonic() - self._begin
+        is_old = monotonic() - self._last_write >= self._config.shard_interval_s
+        if self._num_waiting >= self._config.shard_games or is_old:
+            self.write()
+        self._on_progress(self._progress)
+
+    def write(self) -> None:
+        """Write all games that wait."""
+        if self._waiting:
+            self._folder.write(concatenate(self._waiting))
+            self._waiting, self._num_waiting = [], 0
+        self._last_write = monotonic()
+
+    def facts(self, name: str) -> dict[str, Any]:
+        """The outcome, for JSON; ``name`` is that of what played or labelled."""
+        progress = self._progress
+        return {
+            "schema": SCHEMA,
+            "engine": name,
+            "new_games": progress.new_games,
+            "new_plies": progress.new_plies,
+            "new_positions": progress.new_positions,
+            "seconds": round(progress.seconds, 1),
+            "plies_per_s": round(progress.plies_per_s, 1),
+            "positions_per_s": round(progress.positions_per_s, 1),
+            **self._folder.stats.to_dict(),
+        }

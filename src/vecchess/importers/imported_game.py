@@ -1,7 +1,9 @@
 """One game of another program, move by move, and its conversion to records."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import chess
 import numpy as np
@@ -9,8 +11,51 @@ from numpy.typing import NDArray
 
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
-from vecchess.importers.ply_label import PlyLabel, label_columns
-from vecchess.store.records import GameRecords, empty_fingerprint_columns
+from vecchess.store.records import (
+    VALUE_UNIT,
+    GameRecords,
+    empty_fingerprint_columns,
+    empty_search_columns,
+)
+
+
+@dataclass(frozen=True)
+class PlyLabel:
+    """The label of a position. Point of view: the mover's."""
+
+    nodes: int
+    """Positions the engine looked at, above 0."""
+    win: float
+    """Probability, 0 to 1."""
+    draw: float
+    target: tuple[tuple[int, int], ...] = ()
+    """Action codes, ascending, and their shares in 1/TARGET_UNIT; empty: the move played."""
+
+
+def label_columns(labels: Sequence[PlyLabel | None]) -> dict[str, NDArray[Any]]:
+    """The search columns, ``win`` and ``draw`` of so many plies; None: a ply without a label.
+
+    A ply with one counts as searched in full, its nodes as visits.
+    """
+    columns = empty_search_columns(len(labels))
+    win, draw = np.zeros((2, len(labels)), np.uint16)
+    for ply, label in enumerate(labels):
+        if label is not None:
+            columns["visits"][ply] = min(label.nodes, 2**32 - 1)
+            win[ply] = round(label.win * VALUE_UNIT)
+            draw[ply] = min(round(label.draw * VALUE_UNIT), VALUE_UNIT - win[ply])
+    targets = [() if label is None else label.target for label in labels]
+    pairs = np.array([pair for target in targets for pair in target], np.uint16).reshape(-1, 2)
+    offsets = np.cumsum([0, *map(len, targets)]).astype(np.int64)
+    return columns | {
+        "win": win,
+        "draw": draw,
+        "full": (columns["visits"] > 0).astype(np.uint8),
+        "target_offsets": offsets,
+        "target_action": pairs[:, 0].copy(),
+        "target_prob": pairs[:, 1].copy(),
+    }
+
 
 _PROMOTIONS = {None: 0, chess.KNIGHT: 1, chess.BISHOP: 2, chess.ROOK: 3, chess.QUEEN: 4}
 
@@ -46,7 +91,7 @@ def action_of(board: chess.Board, move: chess.Move) -> int:
 
 @cache
 def _action(word: int) -> int:
-    """Of a move in the mover's view."""
+    """The action code of a move in the mover's view."""
     return int(moves_to_actions([word])[0])
 
 

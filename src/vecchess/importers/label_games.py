@@ -16,9 +16,13 @@ from vecchess.chess.uci_moves import to_chess_move
 from vecchess.config.import_settings import EngineLabelsConfig, LabelsConfig
 from vecchess.importers.engine_label import ask_engine, open_engine
 from vecchess.importers.engine_pool import EnginePool, GameAbandoned, MustStop
-from vecchess.importers.import_folder import ImportFolder, open_import_folder
-from vecchess.importers.import_writer import ImportWriter, OnImportProgress
-from vecchess.importers.ply_label import PlyLabel, label_columns
+from vecchess.importers.import_folder import (
+    ImportFolder,
+    ImportWriter,
+    OnImportProgress,
+    open_import_folder,
+)
+from vecchess.importers.imported_game import PlyLabel, label_columns
 from vecchess.importers.recorded_places import check_places, count_games, recorded_games
 from vecchess.rng import random_word
 from vecchess.runtime.engines.engine_pipe import EngineFailed, EngineFault

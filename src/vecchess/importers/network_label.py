@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from vecchess.chess.planes import POSITION_INPUTS
 from vecchess.config.import_settings import NetworkLabelsConfig
 from vecchess.errors import ConfigError
-from vecchess.importers.import_folder import open_import_folder
-from vecchess.importers.import_writer import ImportWriter, OnImportProgress
+from vecchess.importers.import_folder import ImportWriter, OnImportProgress, open_import_folder
 from vecchess.importers.label_games import labelled_plies, unlabelled_games
 from vecchess.importers.recorded_places import check_places, count_games
 from vecchess.inference.backend import Backend

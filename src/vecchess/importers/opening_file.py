@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vecchess.chess.fen import from_board, from_fens, to_fens
 from vecchess.chess.rules import Termination, terminations
 from vecchess.errors import ConfigError
-from vecchess.importers.pgn_main_line import read_main_line
+from vecchess.importers.pgn_import import read_main_line
 from vecchess.shapes import POSITION_WORDS
 
 

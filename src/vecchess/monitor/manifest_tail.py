@@ -4,8 +4,7 @@ from pathlib import Path
 
 from vecchess.monitor.log_tail import LONGEST_LINE, LogTail
 from vecchess.safe_parse import parse_json_object
-from vecchess.store.manifest import MANIFEST_NAME
-from vecchess.store.shard_entry import ShardEntry, parse_lines
+from vecchess.store.manifest import MANIFEST_NAME, ShardEntry, parse_lines
 from vecchess.store.stats import GameStats
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from vecchess.errors import DataError
 from vecchess.monitor.decoded_game import DecodedGame, read_game
 from vecchess.monitor.manifest_tail import ManifestTail
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GAME_COLUMNS, GameRecords
 from vecchess.store.shard import GameOutcomes, ShardFile, read_outcomes, read_shard
-from vecchess.store.shard_entry import ShardEntry
 
 NUM_OPEN = 2
 """Shards whose games are kept in memory: people leaf through neighbours."""

@@ -11,10 +11,16 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from time import sleep
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from vecchess.errors import DataError, FileMissing, FileUnreadable
-from vecchess.safe_parse import NotRegular, open_regular
+from vecchess.safe_parse import (
+    MOST_BYTES,
+    NotRegular,
+    clip_line,
+    open_regular,
+    parse_json_object,
+)
 
 T = TypeVar("T")
 PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -45,6 +51,23 @@ def read_file(path: Path) -> bytes:
             return file.read()
     except OSError as error:
         raise unreadable(path, error) from None
+
+
+def read_json(
+    path: Path, schema: int | None = None, most_bytes: int = MOST_BYTES
+) -> dict[str, Any]:
+    """The object in a small JSON file, without its ``schema``, which has to be that one, if given.
+
+    Raises DataError where it is damaged, FileMissing or FileUnreadable where it cannot be read.
+    """
+    data = retried(lambda: read_file(path))
+    try:
+        values = parse_json_object(data, most_bytes)
+        if schema is not None and (found := values.pop("schema", None)) != schema:
+            raise ValueError(f"schema {found}; this vecchess reads {schema}")
+        return values
+    except ValueError as error:
+        raise DataError(f"{path} is damaged: {clip_line(error)}") from None
 
 
 def list_folder(path: Path) -> list[str]:

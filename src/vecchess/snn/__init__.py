@@ -7,6 +7,5 @@ initialise     a new network, fitted to positions layer by layer
 create         new networks for chess positions
 modules        the network in torch, for training
 kernels        numba kernels of the modules
-torch_integer  converts between module and integers
-observed_net   the deployed network in torch, with its neurons in sight
+torch_integer  converts between module and integers; the neurons in sight
 """

@@ -1,18 +1,23 @@
-"""Converts between the torch module and the integers: export, and import of a stored network."""
+"""Converts between the torch module and the integers: export, import, and neurons in sight."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from vecchess.errors import NetworkError
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
-from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE
+from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE, Surrogate
 from vecchess.snn.modules.layers import SynapseLayer
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
+from vecchess.snn.modules.neuron import LifOutput, lif
+from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 
 
@@ -50,13 +55,8 @@ def from_integers(net: IntegerNet, surrogate: str = DEFAULT_SURROGATE) -> Spikin
     """A folded module whose forward gives the bits of ``net``, ready to be trained further."""
     module = SpikingNet(net.config, surrogate)
     for name, layer in net.layers.items():
-        scale = np.exp2(-layer.shift.astype(np.float32))
-        bias = layer.bias.astype(np.float32) * np.float32(2.0**-net.config.weight_bits)
-        module.layer(name).adopt(
-            torch.from_numpy(layer.weight * scale[:, None]),
-            torch.from_numpy(bias),
-            torch.from_numpy(layer.shift.astype(np.float32)),
-        )
+        values = *layer.floats(net.config), layer.shift.astype(np.float32)
+        module.layer(name).adopt(*map(torch.from_numpy, values))
     unit = 1.0 / (1 << net.config.grid_bits)
     module.policy_gain.fill_(net.policy_scale / unit)
     module.value_gain.fill_(net.value_scale / unit)
@@ -77,3 +77,39 @@ def _layer(synapses: SynapseLayer) -> Layer:
         shift=synapses.shift.to(torch.uint8).cpu().numpy(),
         bias=(bias * 2.0**synapses.weight_bits).to(torch.int32).cpu().numpy(),
     )
+
+
+def observed_network(net: IntegerNet, note_spikes: Callable[[Tensor], None]) -> SpikingNet:
+    """The network; ``note_spikes`` gets the spikes of each layer, from input to heads.
+
+    They are float32[T, B, 8, 8, C] of 0 and 1; neurons that do not spike, and a graded readout, are
+    not among them.
+    Raises ``NetworkError`` for a network that is not proved exact.
+    """
+    check_bounds(net).require_exact()
+
+    def observed(
+        currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate
+    ) -> LifOutput:
+        fired = lif(currents, membrane, grid_bits, surrogate)
+        note_spikes(fired.spikes.values)
+        return fired
+
+    module = from_integers(net).eval()
+    module.compiled = False
+    module.lif = observed
+    return module
+
+
+def network_input(config: NetConfig, planes: NDArray[np.uint64]) -> Tensor:
+    """What the network reads of ``planes: uint64[B, P]``: int64[B, P], or at each step the planes
+    that spike, int64[T, B, P], of a rate-coded one."""
+    if config.is_rate_coded:
+        planes = coded_steps(planes, config.time_steps, config.input_rate)
+    return torch.from_numpy(planes.view(np.int64))
+
+
+def in_units(accumulators: Tensor, config: NetConfig) -> NDArray[np.int32]:
+    """int32 of the same shape, in units of 2^-F, as backends have them."""
+    integers: NDArray[np.int32] = (accumulators * 2.0**config.grid_bits).to(torch.int32).numpy()
+    return integers

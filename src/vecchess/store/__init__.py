@@ -3,10 +3,7 @@
 run_folder        the folder of a run: paths, lock, small files
 records           finished games as arrays, ``GameRecords``
 shard             files of finished games
-npz               arrays from untrusted npz files
-shard_entry       one line of the manifest
-manifest          the list of a run's shards
-rewrite_journal   which files a rewrite of the manifest may make superfluous
+manifest          the list of a run's shards; the journal of a rewrite
 maintenance/      verification, compaction and pruning of recorded games
 stats             sums over finished games: results, lengths, terminations
 sources           games in a place that a user names: run, folder or shard
@@ -18,5 +15,4 @@ metrics           ``metrics.jsonl`` and TensorBoard
 status_file       ``status.json``, the state of a run
 run_log           ``log.jsonl``, what happened to a run
 run_pins          what a run's games follow from besides its settings: ``pins.json``, ``inputs/``
-games_version     the number of rules, random numbers and search
 """

@@ -125,38 +125,37 @@ class InflightFolder:
     """The files of workers that have ended, managed by the run's parent."""
 
     def __init__(self, path: Path, run_id: str = NO_RUN) -> None:
-        """Nothing is read before ``survey``; the folder need not exist.
+        """Read nothing before ``survey``; the folder need not exist.
 
         ``run_id``: files of another run are left alone.
         """
         self.path = path
         self._run_id = run_id
-        self._numbers: dict[str, Numbers] = {}
-        self._lengths: dict[str, Numbers] = {}
+        self._saved: dict[str, GameOutcomes] = {}
 
     def survey(self, alive: Collection[str]) -> None:
         """Read which games are saved, except by the workers named ``alive``.
 
         Damaged files are skipped: their games are played from the start. Raises FileUnreadable.
         """
-        self._numbers, self._lengths = {}, {}
+        self._saved = {}
         for path in self._files(alive):
             with suppress(ForeignShard):
                 if games := self._beginnings_in(path):
-                    self._numbers[path.name], self._lengths[path.name] = games.numbers, games.plies
+                    self._saved[path.name] = games
 
     def files_with(self, ids: IdSet) -> list[str]:
         """Names of the files with games out of ``ids``."""
-        numbers = self._numbers.items()
-        return [name for name, held in numbers if ids.contains(held).any()]
+        saved = self._saved.items()
+        return [name for name, games in saved if ids.contains(games.numbers).any()]
 
     def count(self, ids: IdSet) -> int:
         """How many games out of ``ids`` are saved."""
-        return int(ids.contains(np.unique(_joined(self._numbers))).sum())
+        return int(ids.contains(np.unique(self._column("numbers"))).sum())
 
     def num_plies(self, ids: IdSet) -> int:
         """Plies that are saved of the games out of ``ids``, together."""
-        numbers, lengths = _joined(self._numbers), _joined(self._lengths)
+        numbers, lengths = self._column("numbers"), self._column("plies")
         order = np.lexsort((lengths, numbers))
         is_longest = np.diff(numbers[order], append=-1) != 0
         longest = order[is_longest]
@@ -171,9 +170,12 @@ class InflightFolder:
             with suppress(OSError, ForeignShard):
                 games = self._beginnings_in(path)
                 if games is None or not is_needed(games.numbers):
-                    self._numbers.pop(path.name, None)
-                    self._lengths.pop(path.name, None)
+                    self._saved.pop(path.name, None)
                     path.unlink()
+
+    def _column(self, name: str) -> Numbers:
+        parts = (getattr(games, name) for games in self._saved.values())
+        return np.concatenate([np.empty(0, np.int64), *parts])
 
     def _files(self, alive: Collection[str]) -> list[Path]:
         names = retried(lambda: list_folder(self.path))
@@ -272,7 +274,3 @@ def _wanted(saved: SavedGames, ids: IdSet, net: str) -> SavedGames:
     is_ours = is_net[records.span_net[records.span_offsets[:-1]]]
     is_ours &= np.diff(records.span_offsets) == 1
     return saved.take(np.flatnonzero(is_ours & ids.contains(records.numbers)))
-
-
-def _joined(parts: dict[str, Numbers]) -> Numbers:
-    return np.concatenate([np.empty(0, np.int64), *parts.values()])

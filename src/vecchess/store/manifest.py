@@ -10,11 +10,15 @@ are left out (here 0 to 5, and 7 and 8). No file and no game is listed twice, so
 recorded is known without opening a shard. "pruned" in the first line has the numbers of games whose
 shards were deleted: they count as recorded, and are not played again.
 
-The lines of a training have "segments" too, written as the games are, and the sha256 of a "cut"
-(``shard_entry.py``).
+The lines of a training have "segments" too, in which the games ended, written as the games are, and
+the sha256 of a "cut": the file in ``cuts``, named as the shard, with the games that these segments
+left unfinished.
 
 A shard without a line was written by a worker whose message got lost. It is adopted if it is of
 this run and none of its games is recorded, and set aside otherwise: every game counts exactly once.
+
+``rewriting.json``, the journal of a rewrite (``maintenance/rewrite.py``), names the files that it
+may make superfluous: none of them is adopted.
 
 Decisions 39 and 217.
 """
@@ -25,14 +29,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 import numpy as np
 
-from vecchess.errors import DataError, FileUnreadable
+from vecchess.errors import DataError, FileMissing, FileUnreadable
 from vecchess.runtime.atomic_write import (
     PARTIAL_PREFIX,
     append_line,
@@ -42,19 +47,115 @@ from vecchess.runtime.atomic_write import (
 )
 from vecchess.runtime.file_lock import file_lock
 from vecchess.runtime.reporting import ReportLine, no_report
-from vecchess.runtime.retried_read import list_folder, read_file, retried, unreadable
+from vecchess.runtime.retried_read import list_folder, read_file, read_json, retried, unreadable
 from vecchess.safe_parse import clip_line, open_regular, parse_json_object
 from vecchess.store.id_set import IdSet, Range, parse_steps
 from vecchess.store.records import SCHEMA, GameRecords, concatenate
-from vecchess.store.rewrite_journal import JOURNAL_NAME, REWRITTEN_PREFIX, journal_names
 from vecchess.store.shard import NO_RUN, SET_ASIDE_SUFFIX, ShardFile, parse_shard
-from vecchess.store.shard_entry import LONGEST_LINE, NAME, ShardEntry, parse_lines
 from vecchess.store.stats import GameStats
+
+NAME = re.compile(r"\w[\w.-]{0,199}\.npz", re.ASCII)
+"""It cannot leave its folder, nor name a file that is no shard."""
+_SHA256 = re.compile("[0-9a-f]{64}")
+LONGEST_LINE = 1 << 24
+_KEYS = {"file", "sha256", "games", "stats"}
+_OF_SEGMENTS = {"segments", "cut"}
+
+
+@dataclass(frozen=True)
+class ShardEntry:
+    """One line of the manifest."""
+
+    file: str
+    sha256: str
+    ids: IdSet
+    """The numbers of its games."""
+    stats: GameStats
+    segments: IdSet = field(default_factory=IdSet)
+    """The segments of a training in which its games ended; all are over."""
+    cut: str = ""
+    """sha256 of the file with the games that are unfinished; "" where a compaction dropped it."""
+
+    @classmethod
+    def of(cls, file: str, sha256: str, records: GameRecords) -> "ShardEntry":
+        """The line of a shard with the games ``records``."""
+        return cls(file, sha256, IdSet.of(records.numbers), GameStats.of(records))
+
+    @property
+    def age_span(self) -> Range:
+        """The first and the end of its segments, or without any of its games: shards are old, and
+        lie in generations, by these."""
+        return (self.segments or self.ids).span
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as in a line of the manifest. Counts of zero are left out."""
+        values = {
+            "file": self.file,
+            "sha256": self.sha256,
+            "games": self.ids.steps,
+            "stats": {name: count for name, count in self.stats.to_dict().items() if count},
+        }
+        if self.segments:
+            values |= {"segments": self.segments.steps, "cut": self.cut}
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Any) -> "ShardEntry":
+        """The inverse of ``to_dict``. Raises ValueError or TypeError for anything else."""
+        return cls.from_dicts([values])[0]
+
+    @classmethod
+    def from_dicts(cls, values: Sequence[Any]) -> list["ShardEntry"]:
+        """``from_dict`` of each of ``values``; many are checked in little time, field by field."""
+        keys = (_KEYS, _KEYS | _OF_SEGMENTS)
+        if not all(isinstance(each, dict) and each.keys() in keys for each in values):
+            raise ValueError("a line has a file, its sha256, games and stats, and nothing else")
+        files, sums = [each["file"] for each in values], [each["sha256"] for each in values]
+        if not all(map(NAME.fullmatch, files)):
+            raise ValueError(
+                "a shard's name must not leave its folder: it is a word that ends in .npz"
+            )
+        if not all(map(_SHA256.fullmatch, sums)):
+            raise ValueError("its sha256 is not one")
+        stats = GameStats.from_dicts([each["stats"] for each in values])
+        edges, counts = parse_steps([each["games"] for each in values])
+        if counts != [each.games for each in stats]:
+            raise ValueError("its games are not as many as its stats say")
+        parts, _ = parse_steps([each.get("segments", []) for each in values])
+        cuts = [each.get("cut", "") for each in values]
+        if not all(cut == "" or _SHA256.fullmatch(cut) for cut in cuts):
+            raise ValueError("the sha256 of its cut is not one")
+        ids, segments = (map(IdSet.of_edges, each) for each in (edges, parts))
+        return list(map(cls, files, sums, ids, stats, segments, cuts))
+
+
+def parse_lines(lines: list[bytes], first: int = 1) -> list[ShardEntry]:
+    """The entries of ``lines``. Raises ValueError that names the damaged one; ``first`` is the
+    number of the first of them.
+
+    They are parsed at once, in half the time; one by one only to find what is damaged.
+    """
+    with suppress(ValueError, TypeError, RecursionError):
+        values = json.loads(b"[%b]" % b",".join(lines))
+        if len(values) == len(lines):
+            return ShardEntry.from_dicts(values)
+    for number, line in enumerate(lines, first):
+        try:
+            ShardEntry.from_dict(parse_json_object(line, LONGEST_LINE))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"line {number} is damaged: {clip_line(error)}") from None
+    raise ValueError("it has lines that are none")
+
 
 MANIFEST_NAME = "manifest.jsonl"
 _ID = re.compile("[0-9a-f]{16}")
 _LOCK_NAME = ".manifest.lock"
 _LOCK_WAIT_S = 2.0
+JOURNAL_NAME = "rewriting.json"
+JOURNAL_SCHEMA = 1
+_MOST_JOURNAL_BYTES = 1 << 26
+REWRITTEN_PREFIX = "compact-"
+"""Prefix of shards that a rewrite makes: only a rewrite adds them to a manifest."""
 _REWRITES = (REWRITTEN_PREFIX, PARTIAL_PREFIX + REWRITTEN_PREFIX, PARTIAL_PREFIX + JOURNAL_NAME)
 """Prefixes of files that belong to a rewrite."""
 
@@ -88,9 +189,9 @@ class Manifest:
         self.segments = IdSet()
         """The segments of a training that are recorded, see ``seating.py``."""
         self._spans: list[Range] = []
-        """Of each entry: its first number, and the end of its last."""
+        """The first number of each entry, and the end of its last."""
         self._segment_spans: list[Range] = []
-        """Of each entry: its first segment, and the end of its last."""
+        """The first segment of each entry, and the end of its last."""
         self._files: set[str] = set()
         self._head = b""
         """The first line."""
@@ -132,7 +233,7 @@ class Manifest:
 
     def _append(self, entry: ShardEntry) -> None:
         self._check_doubles([entry])
-        with _refusals(self.path):
+        with path_refusals(self.path):
             truncate_partial_line(self.path)
         line = _json_line(entry.to_dict())
         head = self._head or _header()
@@ -229,7 +330,7 @@ class Manifest:
             if name.startswith(_REWRITES):
                 continue
             if name.startswith(PARTIAL_PREFIX + prefix):
-                with self.locked(), _refusals(self.folder / name):
+                with self.locked(), path_refusals(self.folder / name):
                     (self.folder / name).unlink(missing_ok=True)
             elif name.startswith(PARTIAL_PREFIX) or name in self._files:
                 continue
@@ -249,7 +350,7 @@ class Manifest:
         except FileUnreadable:
             raise
         except DataError as error:
-            with _refusals(path):
+            with path_refusals(path):
                 path.replace(path.with_name(name + SET_ASIDE_SUFFIX))
             report_line(f"a shard without a line is set aside: {error}")
         else:
@@ -257,7 +358,7 @@ class Manifest:
                 self.append(entry)
                 yield entry
                 return
-            with _refusals(path):
+            with path_refusals(path):
                 path.unlink(missing_ok=True)
 
     def _adoptable(self, path: Path, data: bytes, run_id: str) -> ShardEntry:
@@ -378,9 +479,26 @@ def _no_collection() -> Iterator[None]:
 
 
 @contextmanager
-def _refusals(path: Path) -> Iterator[None]:
+def path_refusals(path: Path) -> Iterator[None]:
     """Turn errors of the system about ``path`` into DataError."""
     try:
         yield
     except OSError as error:
         raise path_write_error(path, error) from None
+
+
+def journal_names(folder: Path) -> set[str]:
+    """The files that a rewrite in progress, or a killed one, names; none without one.
+
+    Raises DataError where the journal is damaged, FileUnreadable where it cannot be read.
+    """
+    path = folder / JOURNAL_NAME
+    if JOURNAL_NAME not in retried(lambda: list_folder(folder)):
+        return set()
+    try:
+        values = read_json(path, JOURNAL_SCHEMA, _MOST_JOURNAL_BYTES)
+        return {str(name) for name in values["files"] if "/" not in str(name)}
+    except FileMissing:  # the rewrite has ended
+        return set()
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path} is damaged: {clip_line(error)}; remove it") from None

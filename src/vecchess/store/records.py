@@ -24,12 +24,12 @@ from vecchess.errors import DataError
 from vecchess.shapes import NUM_ACTIONS, POSITION_WORDS
 
 SCHEMA = 2
-"""Of shards and of manifests."""
+"""Schema of shards and of manifests."""
 VALUE_UNIT = 511
 """``win`` and ``draw`` are stored as integers out of this."""
 
 MAX_PLIES = 1 << 15
-"""Of a game; the rules end all below 18,000 (75 moves without a capture or a pawn's move)."""
+"""Most plies of a game; the rules end all below 18,000 (75 moves without capture or pawn move)."""
 
 PLAYTHROUGH = 1
 """Bit of ``resign``: resigning was forbidden in this game, to check resignations."""
@@ -76,7 +76,7 @@ FINGERPRINT_COLUMNS = ("fingerprint", "tag")
 NO_FINGERPRINT = 0
 """Fingerprint of a game that was not played by a network of ours."""
 Spans = list[tuple[int, str]]
-"""Of one game: the first ply that each network played, and the network."""
+"""First ply that each network of one game played, and the network."""
 
 
 @dataclass(frozen=True)

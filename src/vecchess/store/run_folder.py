@@ -21,11 +21,9 @@ from vecchess.errors import ConfigError, DataError, FileUnreadable, write_error
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.file_lock import try_lock
 from vecchess.runtime.reporting import ReportLine
-from vecchess.runtime.retried_read import list_folder, read_file, retried
+from vecchess.runtime.retried_read import list_folder, read_file, read_json, retried
 from vecchess.safe_parse import (
     MOST_TOML_BYTES,
-    clip_line,
-    parse_json_object,
     parse_toml,
     read_bytes,
 )
@@ -193,12 +191,7 @@ class RunFolder:
     def read_json(self, name: str) -> dict[str, Any]:
         """The values of ``write_json``. Raises DataError where the file is damaged, FileUnreadable
         where it is missing or cannot be read."""
-        path = self.path / name
-        data = retried(lambda: read_file(path))
-        try:
-            return parse_json_object(data)
-        except ValueError as error:
-            raise DataError(f"{path} is damaged: {clip_line(error)}") from None
+        return read_json(self.path / name)
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -58,7 +58,7 @@ class RunLog:
         self.flush()
 
     def write_changes(self, changes: dict[str, list[Any]]) -> None:
-        """As ``write``, of the settings that ``RunFolder.write_config`` has changed, if any."""
+        """Append an event of the settings that ``RunFolder.write_config`` has changed, if any."""
         if changes:
             self.write("settings", changes=changes)
 

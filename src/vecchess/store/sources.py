@@ -39,27 +39,21 @@ def check_source(place: Path) -> None:
 
 
 def _shards(place: Path) -> list[ShardFile]:
+    """The shards of a run, those of a folder's manifest if it has one, else all in it by name."""
     if RunFolder(place).config.is_file():
-        return _require_some(RunFolder(place).manifest().shards, place, "has no recorded games yet")
-    if place.is_dir():
-        return _in_folder(place)
-    if not place.is_file():
+        shards, lack = RunFolder(place).manifest().shards, "has no recorded games yet"
+    elif place.is_dir():
+        names, lack = retried(lambda: list_folder(place)), "has no recorded games yet"
+        if MANIFEST_NAME in names:
+            shards = Manifest(place, must_exist=True).shards
+        else:
+            files = [n for n in names if n.endswith(".npz") and not n.startswith(PARTIAL_PREFIX)]
+            shards = [ShardFile(place / name) for name in files]
+            lack = "is neither a run nor a folder of shards (*.npz)"
+    elif place.is_file():
+        return [ShardFile(place)]
+    else:
         raise ConfigError(f"there is no run, folder or shard {place}")
-    return [ShardFile(place)]
-
-
-def _in_folder(folder: Path) -> list[ShardFile]:
-    """The shards of the folder's manifest if it has one, else every shard in it by name."""
-    names = retried(lambda: list_folder(folder))
-    if MANIFEST_NAME in names:
-        listed = Manifest(folder, must_exist=True).shards
-        return _require_some(listed, folder, "has no recorded games yet")
-    files = [n for n in names if n.endswith(".npz") and not n.startswith(PARTIAL_PREFIX)]
-    shards = [ShardFile(folder / name) for name in files]
-    return _require_some(shards, folder, "is neither a run nor a folder of shards (*.npz)")
-
-
-def _require_some(shards: list[ShardFile], place: Path, lack: str) -> list[ShardFile]:
     if not shards:
         raise ConfigError(f"{place} {lack}")
     return shards

@@ -47,7 +47,7 @@ class StatusWriter:
         kind: Literal["selfplay", "train"],
         read_cost: ReadCost = lambda: None,
     ) -> None:
-        """Nothing is written yet. ``read_cost``: called by another thread."""
+        """Write nothing yet. ``read_cost``: called by another thread."""
         self._run, self._read_cost = run, read_cost
         self.log = RunLog(run.path)
         """Gets the beginning and the end of the run, and every note."""

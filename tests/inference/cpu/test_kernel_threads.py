@@ -2,7 +2,7 @@
 
 import pytest
 
-from vecchess.inference.cpu.kernel_threads import LEAST_PART, PARTS_PER_THREAD, equal_parts
+from vecchess.inference.cpu.backend import LEAST_PART, PARTS_PER_THREAD, equal_parts
 
 GROUP = 32
 

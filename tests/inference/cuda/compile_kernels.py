@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.gpu.machine_code import compile_kernel, compile_tower
 
-from vecchess.inference.cuda import admission, heads
+from vecchess.inference.cuda import heads
 from vecchess.inference.cuda.staging import record_words
 from vecchess.inference.cuda.tiles import candidates
 from vecchess.shapes import MAX_MOVES
@@ -26,7 +26,7 @@ def main() -> None:
         sizes |= {"TIME_STEPS": 4, "MAX_MOVES": MAX_MOVES, "INPUTS": 64, "VALUES": 16}
         report(compile_kernel(heads.answer, sizes))
     staged = {"NUM_PLANES": 40, "MAX_MOVES": MAX_MOVES, "RECORD": record_words(40)}
-    report(compile_kernel(admission.admit_requests, staged | {"CHANNELS": 64, "OUTPUTS": 64}))
+    report(compile_kernel(heads.admit_requests, staged | {"CHANNELS": 64, "OUTPUTS": 64}))
     report(compile_kernel(heads.list_active, {"BLOCK": 1024}))
 
 

@@ -9,7 +9,7 @@ import torch
 
 pytest.importorskip("triton")
 
-from vecchess.inference.cuda import cache_share
+from vecchess.inference.cuda import launches
 
 MOST = SimpleNamespace(shared_memory_per_multiprocessor=233_472)
 
@@ -36,13 +36,13 @@ class Driver:
 
 def _asked(monkeypatch: pytest.MonkeyPatch, driver: Driver, shared_bytes: int) -> list[int]:
     """Percent that the driver is asked for, when two launches of a kernel wish for cache."""
-    cache_share._set_carveout.cache_clear()
+    launches._set_carveout.cache_clear()
     monkeypatch.setattr(ctypes, "CDLL", lambda name: driver)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: MOST)
     metadata = SimpleNamespace(num_warps=8, shared=shared_bytes)
     for _ in range(2):
-        cache_share.leave_cache(SimpleNamespace(function=77, metadata=metadata))
-    assert all(call[:2] == (77, cache_share.CARVEOUT) for call in driver.asked)
+        launches.leave_cache(SimpleNamespace(function=77, metadata=metadata))
+    assert all(call[:2] == (77, launches.CARVEOUT) for call in driver.asked)
     return [percent for _, _, percent in driver.asked]
 
 
@@ -56,11 +56,11 @@ def test_the_programs_that_fit_keep_their_memory_and_no_more(
 
 def test_a_driver_that_cannot_be_asked_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _asked(monkeypatch, Driver(1, failure=999), 98_304) == []
-    cache_share._set_carveout.cache_clear()
+    launches._set_carveout.cache_clear()
 
     def missing(name: str) -> None:
         raise OSError(name)
 
     monkeypatch.setattr(ctypes, "CDLL", missing)
     metadata = SimpleNamespace(num_warps=8, shared=1)
-    cache_share.leave_cache(SimpleNamespace(function=77, metadata=metadata))
+    launches.leave_cache(SimpleNamespace(function=77, metadata=metadata))

@@ -16,13 +16,13 @@ from triton.compiler import ASTSource
 
 from vecchess.snn.kernels.surrogate import SIGMOID, SURROGATES
 from vecchess.snn.modules.lif_triton import block_of, lif_backward, lif_forward
-from vecchess.snn.modules.norm_lif_kernels import (
+from vecchess.snn.modules.norm_lif_triton import (
+    SQUARES,
     moments,
     norm_backward,
     norm_lif_backward,
     norm_lif_forward,
 )
-from vecchess.snn.modules.norm_lif_triton import SQUARES
 
 ALIGNED = [["tt.divisibility", 16]]
 STEPS = ("step", "step_of_spikes", "step_of_shortcut", "step_of_summed")

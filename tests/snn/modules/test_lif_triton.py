@@ -54,7 +54,7 @@ def _gradients(
 ) -> tuple[Tensor, ...]:
     """Spikes, membrane, rate, and the gradients of currents and first membrane."""
     leaves = currents.detach().clone().requires_grad_(), membrane.clone().requires_grad_()
-    fired = way(*leaves, *(more or (13, ATAN, False)))
+    fired = way(*leaves, *(more or (13, ATAN)))
     loss(fired).backward()
     found = [leaf.grad for leaf in leaves]
     assert all(gradient is not None for gradient in found)
@@ -70,7 +70,7 @@ def _assert_same(found: tuple[Tensor, ...], expected: tuple[Tensor, ...]) -> Non
 @pytest.mark.parametrize("steps", [1, 4, 8])
 @pytest.mark.parametrize("name", SURROGATES)
 def test_same_bits_for_every_surrogate(name: str, steps: int) -> None:
-    neurons = 1.5 * _random(steps, *SHAPE), 1.2 * _random(*SHAPE), 13, SURROGATES[name], False
+    neurons = 1.5 * _random(steps, *SHAPE), 1.2 * _random(*SHAPE), 13, SURROGATES[name]
     expected = _gradients(lif, _every_output(steps), *neurons)
     found = _gradients(lif_triton, _every_output(steps), *neurons)
     exact = 5 if name != "sigmoid" else 3  # exp differs in its last place between libraries
@@ -82,7 +82,7 @@ def test_same_bits_for_every_surrogate(name: str, steps: int) -> None:
 
 @pytest.mark.parametrize(("steps", "grid_bits"), [(3, 1), (3, 20), (33, 13)])
 def test_same_bits_on_any_grid_for_any_number_of_steps(steps: int, grid_bits: int) -> None:
-    neurons = _random(steps, *SHAPE), _random(*SHAPE), grid_bits, ATAN, False
+    neurons = _random(steps, *SHAPE), _random(*SHAPE), grid_bits, ATAN
     expected = _gradients(lif, _every_output(steps), *neurons)
     _assert_same(_gradients(lif_triton, _every_output(steps), *neurons), expected)
 

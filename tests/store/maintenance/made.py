@@ -8,11 +8,10 @@ from pathlib import Path
 
 from tests.faults.injector import Fault, Injector
 from tests.store.games import made_up
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 
 def add_shard(run: RunFolder, name: str, numbers: list[int], is_listed: bool = True) -> ShardEntry:

@@ -211,8 +211,8 @@ def test_a_damaged_shard_stays_as_it_is(tmp_path: Path) -> None:
 def test_a_window_learns_from_the_same_positions(tmp_path: Path) -> None:
     """Games that can be played: a window reads a shard's moves."""
     from tests.store.games import walked
+    from vecchess.store.manifest import ShardEntry
     from vecchess.store.shard import write_shard
-    from vecchess.store.shard_entry import ShardEntry
 
     run = RunFolder(tmp_path / "run")
     run.create()

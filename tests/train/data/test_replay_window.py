@@ -17,11 +17,10 @@ from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError, DataError
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, empty_search_columns, span_columns
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.train.data import shard_block
 from vecchess.train.data.collate import collate, make_samples
 from vecchess.train.data.replay_window import (

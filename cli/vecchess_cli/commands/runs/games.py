@@ -22,8 +22,7 @@ def info(runs: Runs, json: Json = False) -> None:
 
     Example:  vecchess games info runs/first
     """
-    from vecchess.store.maintenance.games_folder import games_folders
-    from vecchess.store.maintenance.games_info import games_info
+    from vecchess.store.maintenance.games_folder import games_folders, games_info
 
     found = [games_info(run, games_folders(run)) for run in runs]
     for facts in found:

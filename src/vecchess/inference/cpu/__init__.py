@@ -1,11 +1,9 @@
 """The fast backend without a GPU: numba kernels, by events or by dense products.
 
-backend         the backend
-kernel_threads  a network's kernels and the threads that run them
+backend         the backend: threads, and the choice of each layer's kernel
 kernels         all time steps of a few boards at a time
 events          convolution by events: adds the weight rows of the spikes
 dense           convolution by int8 dot products
-density         chooses between the two for each layer
 neurons         shift, bias, neurons and spikes of a board, some time steps at once
 readout         the policy and value heads
 packed_network  packs weights, allocates scratch

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.inference.cpu.kernel_threads import KernelThreads
+from vecchess.inference.cpu.backend import KernelThreads
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.integer_net import IntegerNet

@@ -82,8 +82,8 @@ def _convolutions(net: IntegerNet, sums: Sums) -> Convolutions:
     return Convolutions(
         event=np.concatenate([event_weights(layer.weight, sum_bytes) for layer in stored]),
         dense=np.concatenate([unused, *(dense_weights(layer.weight) for layer in stored[1:])]),
-        shift=np.stack([_padded(_shift(config, layer), width) for layer in stored]),
-        bias=np.stack([_padded(_bias(config, layer), width) for layer in stored]),
+        shift=np.stack([_padded(layer.left_shift(config), width) for layer in stored]),
+        bias=np.stack([_padded(layer.grid_bias(config), width) for layer in stored]),
         inputs=np.array([layer.inputs for layer in layers]),
         outputs=np.array([layer.outputs for layer in layers]),
         offset=np.cumsum([0, *(layer.weight.size for layer in stored[:-1])]),
@@ -93,7 +93,7 @@ def _convolutions(net: IntegerNet, sums: Sums) -> Convolutions:
 
 
 def _roles(layers: list[HiddenLayer]) -> list[int]:
-    """Of each layer in the residual stream, if there is one."""
+    """The role of each layer in the residual stream, if there is one."""
     adding = [n for n, layer in enumerate(layers) if layer.adds]
     roles = [ADDS if layer.adds else INSIDE for layer in layers]
     if adding:
@@ -138,16 +138,8 @@ def _whole_lanes(count: int) -> int:
 
 def _head(config: NetConfig, name: str, layer: Layer, weight: NDArray[np.int8]) -> Head:
     bits = np.int32(input_bits(config, name))
-    return Head(np.ascontiguousarray(weight), _shift(config, layer), _bias(config, layer), bits)
-
-
-def _shift(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
-    """int32[O]: what a sum in units of 2^-shift is shifted by to be in units of 2^-F."""
-    return (config.grid_bits - layer.shift.astype(np.int32)).astype(np.int32)
-
-
-def _bias(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
-    return (layer.bias << (config.grid_bits - config.weight_bits)).astype(np.int32)
+    shift, bias = layer.left_shift(config), layer.grid_bias(config)
+    return Head(np.ascontiguousarray(weight), shift, bias, bits)
 
 
 def _padded(values: NDArray[np.int32], width: int) -> NDArray[np.int32]:

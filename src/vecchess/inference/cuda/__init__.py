@@ -4,15 +4,12 @@ Triton is imported by these modules only, and these modules only when the backen
 
 backend         the backend
 streams         the order of work: kernels, copies, finished steps
-staging         copies questions to the device
-row_copies      kernels of the host that copy questions and answers
-launches        launches the kernels with their arguments
-admission       kernel that admits questions, the stem among it
+staging         copies questions to the device, answers to their rows
+launches        launches the kernels with their arguments, and leaves memory to the cache
 tower           kernel of the residual tower
-heads           kernels of the list of busy slots, the heads and the exit rule
+heads           kernels of admission, the list of busy slots, the heads and the exit rule
 state           tensors of the slots
 device_weights  weights in the order of the kernels
-cache_share     the memory that a kernel leaves to the first-level cache
 tiles           shapes of a program of the tower
 tuning          the fastest tile, measured once
 """

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from vecchess.errors import ConfigError
 from vecchess.inference.cuda.device_weights import DeviceWeights
 from vecchess.inference.cuda.launches import Launches
-from vecchess.inference.cuda.row_copies import copy_answers
-from vecchess.inference.cuda.staging import StagingBuffer
+from vecchess.inference.cuda.staging import StagingBuffer, copy_answers
 from vecchess.inference.cuda.state import HostAnswers, SlotState, Widths
 from vecchess.inference.cuda.streams import NUM_BUFFERS, open_streams
 from vecchess.inference.cuda.tiles import Tile
@@ -86,7 +85,7 @@ class CudaBackend:
 
     @device_work("admitting positions")
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
-        """See ``Backend.admit``."""
+        """Begin questions, see ``Backend.admit``."""
         require_free(self._occupied[slots], slots)
         require_questions(requests, rows, self._config.num_planes)
         if len(slots) == 0:
@@ -107,7 +106,7 @@ class CudaBackend:
 
     @device_work("taking a time step")
     def advance(self) -> None:
-        """See ``Backend.advance``. Returns at once, while the device works."""
+        """Launch a call of all busy slots, and return at once; see ``Backend.advance``."""
         with self._streams.computing():
             self._streams.begin_step()
             self._step()
@@ -115,7 +114,7 @@ class CudaBackend:
 
     @device_work("waiting for a time step")
     def settled(self) -> NDArray[np.int32]:
-        """See ``Backend.settled``; a slot may be reported one call late.
+        """The slots that have settled, see ``Backend.settled``; one may be reported a call late.
 
         Settled answers lie in the host's memory already, and are copied to their rows here.
         """
@@ -135,8 +134,8 @@ class CudaBackend:
 
     @device_work("changing the network")
     def replace_network(self, net: PlayableNet) -> None:
-        """See ``Backend.replace_network``. The recorded graph reads the new weights, unless they
-        are proved for other widths of membranes than the old ones."""
+        """Take another network, see ``Backend.replace_network``. The recorded graph reads the new
+        weights, unless they are proved for other widths of membranes than the old ones."""
         require_same_sizes(net.config == self._config, bool(self._occupied.any()))
         assert isinstance(net, IntegerNet)
         report = check_bounds(net)

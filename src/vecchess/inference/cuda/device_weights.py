@@ -78,8 +78,8 @@ def pack(net: IntegerNet) -> Arrays:
     packed: Arrays = {}
     for part, (weight, sources) in arrays.items():
         packed[f"{part}_weight"] = np.array(weight, np.int8, order="C")
-        for name, per_output in (("shift", _shift), ("bias", _bias)):
-            rows = np.stack([per_output(config, layer) for layer in sources])
+        for name, of_layer in (("shift", Layer.left_shift), ("bias", Layer.grid_bias)):
+            rows = np.stack([of_layer(layer, config) for layer in sources])
             rows = rows if part == "tower" else rows[0]
             packed[f"{part}_{name}"] = _pad(rows, extra) if part == "squeeze" else rows
     return packed
@@ -94,11 +94,3 @@ def _by_tap(layer: Layer) -> NDArray[np.int8]:
 def _pad(array: NDArray[np.generic], extra: int) -> NDArray[np.generic]:
     """``extra`` zeros at the end of the last axis."""
     return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, extra)])
-
-
-def _shift(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
-    return (config.grid_bits - layer.shift.astype(np.int32)).astype(np.int32)
-
-
-def _bias(config: NetConfig, layer: Layer) -> NDArray[np.int32]:
-    return (layer.bias << (config.grid_bits - config.weight_bits)).astype(np.int32)

@@ -1,13 +1,15 @@
 """Launches the kernels with their arguments: to admit questions, and for time steps."""
 
+import ctypes
+from functools import cache
+from math import ceil
 from typing import Any
 
 import torch
 import triton
 from torch import Tensor
 
-from vecchess.inference.cuda import admission, heads, tower
-from vecchess.inference.cuda.cache_share import leave_cache
+from vecchess.inference.cuda import heads, tower
 from vecchess.inference.cuda.device_weights import DeviceWeights, padded_values
 from vecchess.inference.cuda.staging import record_words
 from vecchess.inference.cuda.state import HostAnswers, SlotState
@@ -48,7 +50,7 @@ class Launches:
     def admit(self, staged: Tensor, count: int) -> None:
         """Put ``count`` questions from ``staged``: int64[., RECORD], into their slots."""
         state, outputs = self._state, self._inputs
-        admission.admit_requests[(count, self._config.channels // outputs)](
+        heads.admit_requests[(count, self._config.channels // outputs)](
             staged,
             staged.view(torch.int16),
             staged.view(torch.int32),
@@ -138,3 +140,37 @@ class Launches:
             STEPS=tile.steps,
             **self._shared,
         )
+
+
+CARVEOUT = 9
+"""CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT of the driver: percent of the most."""
+RESERVED_BYTES = 1024
+"""Shared memory the driver takes for itself in each program."""
+
+
+def leave_cache(kernel: Any) -> None:
+    """Ask the driver for no more shared memory than the programs that fit will use.
+
+    Triton asks for all of it where a program takes over 48 kB, and 28 kB of cache are left. The
+    nine taps of a convolution read the same spikes, which then come from the second level each
+    time. kernel: a launched kernel of Triton's. A wish: the driver may do as it likes, and where
+    it cannot be asked nothing changes.
+    """
+    _set_carveout(kernel.function, 32 * kernel.metadata.num_warps, kernel.metadata.shared)
+
+
+@cache
+def _set_carveout(handle: int, threads: int, shared_bytes: int) -> None:
+    """Once for each kernel: ``handle`` is the driver's, of programs of so many threads."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return
+    function, programs = ctypes.c_void_p(handle), ctypes.c_int()
+    failed = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        ctypes.byref(programs), function, threads, ctypes.c_size_t(shared_bytes)
+    )
+    if not failed:
+        most = torch.cuda.get_device_properties().shared_memory_per_multiprocessor
+        used = programs.value * (shared_bytes + RESERVED_BYTES)
+        driver.cuFuncSetAttribute(function, CARVEOUT, min(ceil(100 * used / most), 100))

@@ -23,7 +23,7 @@ class Widths:
     membranes: torch.dtype
     value_membranes: torch.dtype
     stream: torch.dtype
-    """Of x0 and of the residual stream."""
+    """Type of x0 and of the residual stream."""
 
     @classmethod
     def proved_by(cls, report: BoundsReport) -> "Widths":

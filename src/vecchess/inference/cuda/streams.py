@@ -102,15 +102,15 @@ class CudaStreams(Streams):
         return torch.zeros(shape, dtype=dtype, pin_memory=True)
 
     def computing(self) -> AbstractContextManager[object]:
-        """See ``Streams``."""
+        """Make the computing stream the current one."""
         return torch.cuda.stream(self._compute)
 
     def wait_to_fill(self, buffer: int) -> None:
-        """See ``Streams``."""
+        """Wait for the last copy from the buffer."""
         self._copied[buffer].synchronize()
 
     def upload(self, buffer: int, target: Tensor, source: Tensor) -> None:
-        """See ``Streams``."""
+        """Copy on the stream for copies, once the last copy there was read."""
         self._copy.wait_event(self._read[buffer])
         with torch.cuda.stream(self._copy):
             target.copy_(source, non_blocking=True)
@@ -118,11 +118,11 @@ class CudaStreams(Streams):
         self._compute.wait_event(self._copied[buffer])
 
     def uploaded_is_read(self, buffer: int) -> None:
-        """See ``Streams``."""
+        """Record that on the computing stream."""
         self._read[buffer].record(self._compute)
 
     def record(self, launch: Callable[[], None]) -> Callable[[], None]:
-        """As a CUDA graph. Other threads may go on using the device meanwhile."""
+        """Record a CUDA graph. Other threads may go on using the device meanwhile."""
         self.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=self._compute, capture_error_mode="thread_local"):
@@ -130,21 +130,21 @@ class CudaStreams(Streams):
         return graph.replay
 
     def begin_admission(self) -> None:
-        """See ``Streams``."""
+        """Record an event before the kernels of an admission."""
         step = self.num_steps + 1
         self._admission_begun[step % 2].record(self._compute)
         self._admitted_for[step % 2] = step
 
     def end_admission(self) -> None:
-        """See ``Streams``."""
+        """Record an event behind them."""
         self._admission_done[(self.num_steps + 1) % 2].record(self._compute)
 
     def begin_step(self) -> None:
-        """See ``Streams``."""
+        """Record an event before the kernels of a step."""
         self._begun[(self.num_steps + 1) % 2].record(self._compute)
 
     def end_step(self) -> None:
-        """See ``Streams``."""
+        """Record an event behind them."""
         self.num_steps += 1
         self._done[self.num_steps % 2].record(self._compute)
 
@@ -168,7 +168,7 @@ class CudaStreams(Streams):
         self._num_timed = finished
 
     def synchronize(self) -> None:
-        """See ``Streams``."""
+        """Wait for the device."""
         torch.cuda.synchronize(self.device)
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load, load_u16
 from vecchess.chess.make import make_move_into
-from vecchess.chess.material import balance_of
 from vecchess.chess.movegen import MOVE_BUFFER, generate_moves, legal_moves
 from vecchess.chess.position import (
     CASTLING,
@@ -27,6 +26,7 @@ from vecchess.chess.position import (
     PAWNS,
     RANK_6,
     Positions,
+    balance_of,
     checked,
     copy_position,
 )

@@ -11,9 +11,8 @@ from vecchess.errors import DataError
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.store.id_set import Ids, IdSet
 from vecchess.store.maintenance.rewrite import finish_rewriting
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.shard import NO_RUN
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 
 MAX_RANGES = 256

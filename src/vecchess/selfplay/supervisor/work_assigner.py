@@ -25,10 +25,10 @@ from vecchess.selfplay.supervisor.worker_throughput import (
 )
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import InflightFolder
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
 from vecchess.store.seating import Seating
-from vecchess.store.shard_entry import ShardEntry
 
 MAX_FRUITLESS_DEATHS = 3
 """A worker may die so often in a row without a game recorded, or a ply saved, in between."""

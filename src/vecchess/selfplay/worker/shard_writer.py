@@ -26,11 +26,11 @@ from vecchess.selfplay.games.finished_games import (
     finished_records,
 )
 from vecchess.store.id_set import IdSet
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import CUTS
 from vecchess.store.seating import Seating
 from vecchess.store.shard import NO_RUN, write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 MOST_UNWRITTEN = 1 << 20
 """Plies: play that is faster than writing pauses once so many wait. A shard is written with half of

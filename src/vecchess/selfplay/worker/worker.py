@@ -32,9 +32,9 @@ from vecchess.selfplay.worker.slot_tuning import tuned_share
 from vecchess.selfplay.worker.swap_network import swap_network
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import read_cuts, read_saved_games
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
-from vecchess.store.shard_entry import ShardEntry
 
 STATS_INTERVAL_S = 0.5
 BEHIND_S = 0.02

@@ -47,6 +47,20 @@ class Layer:
     shift: NDArray[np.uint8]
     bias: NDArray[np.int32]
 
+    def floats(self, config: NetConfig) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Weight [O, K] and bias [O] as exact real numbers."""
+        units = np.exp2(-self.shift.astype(np.float32))[:, None]
+        weight: NDArray[np.float32] = np.multiply(self.weight, units, dtype=np.float32)
+        return weight, self.bias.astype(np.float32) * np.float32(2.0**-config.weight_bits)
+
+    def left_shift(self, config: NetConfig) -> NDArray[np.int32]:
+        """int32[O]: what a sum in units of 2^-k is shifted by to be in units of 2^-F."""
+        return (config.grid_bits - self.shift.astype(np.int32)).astype(np.int32)
+
+    def grid_bias(self, config: NetConfig) -> NDArray[np.int32]:
+        """int32[O]: the bias in units of 2^-F."""
+        return (self.bias << (config.grid_bits - config.weight_bits)).astype(np.int32)
+
 
 @dataclass(frozen=True)
 class IntegerNet:

@@ -1,8 +1,7 @@
 """Kernels of the torch modules on the processor, and what they share.
 
 layer_cpu       a whole layer, forward and backward, a group of boards at a time
-lif_cpu         LIF neurons, a row at a time
-activation_cpu  clipped ReLUs, forward and backward
+lif_cpu         LIF neurons, a row at a time, and clipped ReLUs
 sparse_sums     sums over spikes, and gradients of weights
 move_sums       sums of the policy head, of legal moves alone
 winograd        3x3 convolutions of numbers, for gradients

@@ -2,6 +2,7 @@
 
 A row is a stretch of a board's squares, short enough that all that a neuron needs stays in the
 first cache for all T steps. Same operations in the same order as in torch: the same bits.
+Clipped ReLUs take whole boards: currents to activations of 7 bits and back, in one pass each.
 """
 
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from vecchess.jit import inline
+from vecchess.jit import inline, kernel
 from vecchess.llvm import (
     F32,
     I32,
@@ -24,6 +25,7 @@ from vecchess.llvm import (
     vector,
 )
 from vecchess.snn.kernels.surrogate import write_derivatives
+from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
 
 _ZERO, _HALF, _ONE = (np.float32(value) for value in (0, 0.5, 1))
 
@@ -160,3 +162,36 @@ def discharge(
             gradient = share * row[i] + carried[i]
             excess[i] = gradient
             carried[i] = gradient * _HALF
+
+
+_ZERO, _ONE = np.float32(0), np.float32(1)
+_LEVELS = np.float32(2**ACTIVATION_BITS)
+_UNIT = np.float32(2.0**-ACTIVATION_BITS)
+_TOP = np.float32(ACTIVATION_LIMIT)
+_END = np.float32((ACTIVATION_LIMIT + 1) * 2.0**-ACTIVATION_BITS)
+
+
+@kernel
+def activate_boards(currents: Any, begin: Any, end: Any, activations: Any, counts: Any) -> None:
+    """Boards begin..end of ``currents: float32[n, N]`` -> activations, written, and how many of
+    them are not 0, ``counts: int64[n]``."""
+    for n in range(begin, end):
+        count = np.int32(0)
+        for i in range(currents.shape[1]):
+            level = currents[n, i] * _LEVELS
+            level = level if level > _ZERO else _ZERO
+            level = level if level < _TOP else _TOP
+            count += np.int32(level >= _ONE)
+            activations[n, i] = np.float32(np.int32(level)) * _UNIT
+        counts[n] = count
+
+
+@kernel
+def activate_back(currents: Any, upstream: Any, begin: Any, end: Any, gradient: Any) -> None:
+    """Straight through where the activation is not clipped: float32[n, N] each, ``gradient``
+    written."""
+    for n in range(begin, end):
+        for i in range(currents.shape[1]):
+            current = currents[n, i]
+            is_inside = (current >= _ZERO) & (current < _END)
+            gradient[n, i] = upstream[n, i] if is_inside else _ZERO

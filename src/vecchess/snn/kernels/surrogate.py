@@ -37,7 +37,7 @@ class Surrogate:
     formula: Callable[[Tensor, float], Tensor]
 
     def derivative(self, excess: Tensor) -> Tensor:
-        """Of the spike with respect to ``excess``, the charge above the threshold; its shape."""
+        """The derivative of the spike by ``excess``, the charge above the threshold; its shape."""
         return self.formula(excess, self.slope)
 
 

@@ -4,10 +4,9 @@ network             the module: planes to policy and win/draw/loss
 layers              weights of a layer: float with ghost norm, or folded and quantised
 neuron              LIF neurons and quantisation, in torch
 fused_layer         sums, norm, shortcut and neurons in one pass on the processor
-activation          clipped ReLUs by numba kernels
 neuron_dispatch     the fastest neurons for a device
 lif_triton          LIF neurons in Triton
-norm_lif_triton     ghost norm, shortcut and neurons in Triton, and norm_lif_kernels
+norm_lif_triton     ghost norm, shortcut and neurons in Triton
 convolution         3x3 convolutions
 bf16_products       sums of folded layers on a GPU
 sparse_convolution  the heads, with packed spikes as inputs

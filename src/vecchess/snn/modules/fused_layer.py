@@ -180,13 +180,10 @@ def normalise(
 
 
 def lif_compiled(
-    currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate, packed: bool
+    currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate
 ) -> LifOutput:
-    """``lif`` on the processor by a numba kernel: the same bits.
-
-    packed: spikes for ``sparse_sums``; C has to be a multiple of 32, boards 8 x 8.
-    """
-    return fire(currents, membrane, FusedJob(len(currents), GROUP, grid_bits, surrogate, packed))
+    """``lif`` on the processor by a numba kernel: the same bits. C is a multiple of 32."""
+    return fire(currents, membrane, FusedJob(len(currents), GROUP, grid_bits, surrogate, False))
 
 
 def _output(job: FusedJob, *given: Tensor | None) -> FusedOutput:

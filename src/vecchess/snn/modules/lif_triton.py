@@ -36,7 +36,7 @@ TRIANGLE = tl.constexpr(known.TRIANGLE)
 HALF_PI = tl.constexpr(math.pi / 2)
 INTERPRETED = tl.constexpr(triton.knobs.runtime.interpret)
 THREADS = 128
-"""Of a program: four warps."""
+"""Threads of a program: four warps."""
 MOST_KEPT = 64
 """Excesses that a thread of the backward holds in registers, of the 255 it may have."""
 
@@ -216,13 +216,9 @@ class _LifTriton(Function):
 
 
 def lif_triton(
-    currents: Tensor,
-    membrane: Tensor,
-    grid_bits: int,
-    surrogate: Surrogate,
-    packed: bool = False,
+    currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate
 ) -> LifOutput:
-    """``fire`` on a GPU by kernels of ours: the same bits. packed: spikes are numbers all the same.
+    """``lif`` on a GPU by kernels of ours: the same bits.
 
     currents: [T, ...] of any floating type and layout, first axis broadcast or not; membrane:
     float32[...]. Where autocast asks for bfloat16 the next layer would round spikes, and their

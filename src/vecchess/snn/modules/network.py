@@ -210,7 +210,7 @@ class SpikingNet(nn.Module):
     def _pooled_heads(
         self, spikes: Spikes, neurons: NeuronLayers, legal: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """As ``_heads``, of the mean over the board."""
+        """Policy and currents of win/draw/loss, as ``_heads``, from the mean over the board."""
         pooled = spikes.values.mean((2, 3))
         policy = _select(self._currents("policy", pooled), legal)
         return policy.cumsum(0), self._currents("value.outcome", pooled)

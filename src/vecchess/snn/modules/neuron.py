@@ -52,8 +52,8 @@ class LifOutput(NamedTuple):
     rate: Tensor
 
 
-LifFunction = Callable[[Tensor, Tensor, int, Surrogate, bool], LifOutput]
-"""From currents, membrane, grid_bits, surrogate and ``packed``; see ``lif``."""
+LifFunction = Callable[[Tensor, Tensor, int, Surrogate], LifOutput]
+"""From currents, membrane, grid_bits and surrogate; see ``lif``."""
 
 
 class _Spike(Function):
@@ -125,16 +125,7 @@ def lif_steps(
     return torch.stack(steps), membrane
 
 
-def lif(
-    currents: Tensor,
-    membrane: Tensor,
-    grid_bits: int,
-    surrogate: Surrogate,
-    packed: bool = False,
-) -> LifOutput:
-    """``lif_steps`` of boards: ``currents[T, B, ...]``, ``membrane[B, ...]``; float32.
-
-    packed: ignored, spikes are numbers.
-    """
+def lif(currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate) -> LifOutput:
+    """``lif_steps`` of boards: ``currents[T, B, ...]``, ``membrane[B, ...]``; float32."""
     spikes, membrane = lif_steps(currents.float(), membrane, grid_bits, surrogate)
     return LifOutput(Spikes(spikes), membrane, spikes.mean())

@@ -5,13 +5,16 @@ itself. All give the same bits. Behind a norm that learns a GPU takes both by ``
 """
 
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 
+from vecchess.snn.kernels.lif_cpu import activate_back, activate_boards
+from vecchess.snn.kernels.parallel_for import parallel_for
 from vecchess.snn.kernels.surrogate import Surrogate
 from vecchess.snn.kernels.triton_support import obstacle_to_triton
-from vecchess.snn.modules.activation import activate
 from vecchess.snn.modules.fused_layer import GROUP, FusedJob, fire, lif_compiled
 from vecchess.snn.modules.layers import NormLif, SynapseLayer
 from vecchess.snn.modules.neuron import LifFunction, LifOutput, Spikes, clipped_relu, lif
@@ -80,8 +83,8 @@ class NeuronLayers:
         current = current.expand(num_steps, *current.shape[1:])
         if self._config.neuron == "relu":
             return self.grade(current)
-        given = self._config.grid_bits, self._surrogate, False
-        return self._noted(self._lif(current, self._next, *given))
+        given = current, self._next, self._config.grid_bits, self._surrogate
+        return self._noted(self._lif(*given))
 
     def fire_behind(
         self,
@@ -139,3 +142,34 @@ class NeuronLayers:
         self.after.append(fired.membrane)
         self.rates.append(fired.rate)
         return fired.spikes
+
+
+def activate(currents: Tensor) -> tuple[Tensor, Tensor]:
+    """``clipped_relu`` of currents [T, B, ...], float32; and float32[], the share that is not 0."""
+    return _Activate.apply(currents)  # type: ignore[no-untyped-call, no-any-return]
+
+
+class _Activate(Function):
+    @staticmethod
+    def forward(ctx: Any, currents: Tensor) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(currents)
+        activations = torch.empty_like(currents, memory_format=torch.contiguous_format)
+        counts = torch.empty(len(currents) * currents.shape[1], dtype=torch.int64)
+        read, out, counted = _rows(currents), _rows(activations), counts.numpy()
+        parallel_for(lambda *part: activate_boards(read, *part, out, counted), len(out))
+        share = counts.sum() / activations.numel()
+        ctx.mark_non_differentiable(share)
+        return activations, share
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        (currents,) = ctx.saved_tensors
+        gradient = torch.empty_like(currents, memory_format=torch.contiguous_format)
+        read, upstream, out = _rows(currents), _rows(gradients[0]), _rows(gradient)
+        parallel_for(lambda *part: activate_back(read, upstream, *part, out), len(out))
+        return gradient
+
+
+def _rows(boards: Tensor) -> Any:
+    """float32[T * B, N] of boards [T, B, ...]: the same memory if it is contiguous."""
+    return boards.detach().contiguous().flatten(0, 1).flatten(1).numpy()

@@ -16,11 +16,10 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.store.id_set import IdSet
 from vecchess.store.maintenance.rewrite import new_name, replace_shards, rewriting
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import concatenate
 from vecchess.store.run_folder import CUTS
 from vecchess.store.shard import write_shard
-from vecchess.store.shard_entry import ShardEntry
 
 _TURNS = 16
 """The manifest is replaced about so often, at most: each time frees the disk of old shards."""

@@ -12,12 +12,11 @@ from typing import Any
 
 from vecchess.errors import ConfigError, DataError, FileUnreadable
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.runtime.retried_read import read_file, retried
-from vecchess.safe_parse import clip_line, parse_json_object
+from vecchess.runtime.retried_read import read_json
+from vecchess.safe_parse import clip_line
 from vecchess.store.maintenance.games_folder import GamesFolder
 from vecchess.store.maintenance.rewrite import replace_shards, rewriting
-from vecchess.store.manifest import Manifest
-from vecchess.store.shard_entry import ShardEntry
+from vecchess.store.manifest import Manifest, ShardEntry
 
 SCHEMA = 2
 NEEDED_NAME = "needed.json"
@@ -59,10 +58,7 @@ def first_needed(folder: Path, is_training: bool) -> int:
     try:
         if not path.exists():
             return 0 if is_training else ALL_GAMES
-        values = parse_json_object(retried(lambda: read_file(path)))
-        if values["schema"] != SCHEMA:
-            raise ValueError(f"schema {values['schema']}; this vecchess reads {SCHEMA}")
-        return int(values["first_segment"])
+        return int(read_json(path, SCHEMA)["first_segment"])
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is damaged: {clip_line(error)}") from None
 

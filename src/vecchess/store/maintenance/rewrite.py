@@ -20,20 +20,20 @@ from pathlib import Path
 from vecchess.errors import DataError, FileBusy
 from vecchess.runtime.atomic_write import (
     PARTIAL_PREFIX,
-    path_write_error,
     sync_directory,
     write_atomically,
 )
 from vecchess.runtime.file_lock import file_lock
 from vecchess.runtime.retried_read import list_folder, retried
-from vecchess.store.manifest import Manifest
-from vecchess.store.rewrite_journal import (
+from vecchess.store.manifest import (
     JOURNAL_NAME,
+    JOURNAL_SCHEMA,
     REWRITTEN_PREFIX,
-    SCHEMA,
+    Manifest,
+    ShardEntry,
     journal_names,
+    path_refusals,
 )
-from vecchess.store.shard_entry import ShardEntry
 
 _LOCK_NAME = ".rewriting.lock"
 
@@ -81,7 +81,7 @@ def replace_shards(
     be written or removed; the games are as before, or as after.
     """
     names = [*(entry.file for entry in old), *new_names]
-    text = json.dumps({"schema": SCHEMA, "files": names}) + "\n"
+    text = json.dumps({"schema": JOURNAL_SCHEMA, "files": names}) + "\n"
     write_atomically(manifest.folder / JOURNAL_NAME, text.encode())
     new = list(write_new())
     gone = {entry.file for entry in old}
@@ -119,10 +119,8 @@ def _remove_unlisted(manifest: Manifest) -> None:
 
 
 def _unlink(path: Path) -> None:
-    try:
+    with path_refusals(path):
         path.unlink(missing_ok=True)
-    except OSError as error:
-        raise path_write_error(path, error) from None
 
 
 def new_name(token: str, number: int) -> str:

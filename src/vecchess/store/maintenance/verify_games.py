@@ -6,6 +6,8 @@ what its workers could not report.
 """
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,9 @@ from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.retried_read import list_folder, read_file, retried
 from vecchess.store.id_set import IdSet, Range
-from vecchess.store.manifest import Manifest
-from vecchess.store.rewrite_journal import REWRITTEN_PREFIX, journal_names
+from vecchess.store.manifest import REWRITTEN_PREFIX, Manifest, ShardEntry, journal_names
 from vecchess.store.run_folder import CUTS
 from vecchess.store.shard import SET_ASIDE_SUFFIX, ForeignShard, parse_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.stats import GameStats
 
 GOOD, DAMAGED, UNREADABLE = "good", "damaged", "cannot be read"
@@ -71,16 +71,33 @@ def verify(
     A rewrite meanwhile is followed. Raises nothing for what is found, see ``Verified``.
     """
     found = Verified(str(folder))
-    try:
+    with _noting(found):
         manifest = Manifest(folder, must_exist)
         _verify_shards(manifest, run_id, on_shard, found)
         _verify_cuts(manifest, found)
         _look_around(manifest, found)
+    return found
+
+
+@contextmanager
+def _noting(found: Verified, file: str = "") -> Iterator[None]:
+    """Add an error that ends the block to ``found``; ``file``: of a shard."""
+    try:
+        yield
+    except ForeignShard:
+        found.foreign.append(file)
     except FileUnreadable as error:
         found.unreadable.append(str(error))
     except DataError as error:
         found.damaged.append(str(error))
-    return found
+
+
+def _read_checked(path: Path, sha256: str) -> bytes:
+    """The bytes of a file whose checksum a manifest has; raises DataError for others."""
+    data = retried(lambda: read_file(path))
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise DataError(f"{path}: its sha256 differs from the manifest's")
+    return data
 
 
 def _verify_shards(
@@ -95,7 +112,11 @@ def _verify_shards(
             if entry.file not in present and manifest.refresh():
                 break
             done.add(entry.file)
-            if _is_good(manifest, entry, run_id, entry.file in present, found):
+            if entry.file not in present:
+                found.missing.append(entry.file)
+                continue
+            with _noting(found, entry.file):
+                _check(manifest.folder / entry.file, entry, run_id)
                 good.add(entry.file)
     entries = [each for each in manifest.entries if each.file in good]
     found.shards, found.games = len(entries), sum(each.stats.games for each in entries)
@@ -103,32 +124,14 @@ def _verify_shards(
     found.gaps = (IdSet([(0, manifest.ids.span[1])]) - manifest.ids).ranges
 
 
-def _is_good(
-    manifest: Manifest, entry: ShardEntry, run_id: str | None, is_present: bool, found: Verified
-) -> bool:
-    """Whether a listed shard is what its line says; its fault is added to ``found``."""
-    path = manifest.folder / entry.file
-    if not is_present:
-        found.missing.append(entry.file)
-        return False
-    try:
-        data = retried(lambda: read_file(path))
-        if hashlib.sha256(data).hexdigest() != entry.sha256:
-            raise DataError(f"{path}: its sha256 differs from the manifest's")
-        records, _ = parse_shard(path, data, {}, run_id=run_id)
-        ids = IdSet.of(records.numbers)
-        if ids != entry.ids or len(ids) != records.num_games:
-            raise DataError(f"{path}: its games are not those of the manifest's line")
-        if GameStats.of(records).to_dict() != entry.stats.to_dict():
-            raise DataError(f"{path}: its results are not those of the manifest's line")
-        return True
-    except FileUnreadable as error:
-        found.unreadable.append(str(error))
-    except ForeignShard:
-        found.foreign.append(entry.file)
-    except DataError as error:
-        found.damaged.append(str(error))
-    return False
+def _check(path: Path, entry: ShardEntry, run_id: str | None) -> None:
+    """Raise DataError where the shard at ``path`` is not what its line says."""
+    records, _ = parse_shard(path, _read_checked(path, entry.sha256), {}, run_id=run_id)
+    ids = IdSet.of(records.numbers)
+    if ids != entry.ids or len(ids) != records.num_games:
+        raise DataError(f"{path}: its games are not those of the manifest's line")
+    if GameStats.of(records).to_dict() != entry.stats.to_dict():
+        raise DataError(f"{path}: its results are not those of the manifest's line")
 
 
 def _verify_cuts(manifest: Manifest, found: Verified) -> None:
@@ -139,19 +142,9 @@ def _verify_cuts(manifest: Manifest, found: Verified) -> None:
     folder = manifest.folder.parent / CUTS
     present = set(retried(lambda: list_folder(folder)))
     for entry in manifest.entries:
-        path = folder / entry.file
-        if not entry.cut or entry.file not in present:
-            continue
-        try:
-            data = retried(lambda path=path: read_file(path))  # type: ignore[misc]
-            if hashlib.sha256(data).hexdigest() != entry.cut:
-                raise DataError(f"{path}: its sha256 differs from the manifest's")
-        except FileMissing:
-            pass
-        except FileUnreadable as error:
-            found.unreadable.append(str(error))
-        except DataError as error:
-            found.damaged.append(str(error))
+        if entry.cut and entry.file in present:
+            with _noting(found), suppress(FileMissing):
+                _read_checked(folder / entry.file, entry.cut)
 
 
 def _look_around(manifest: Manifest, found: Verified) -> None:

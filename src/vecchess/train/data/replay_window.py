@@ -15,11 +15,10 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import retried
 from vecchess.selfplay.worker.shard_writer import return_freed_memory
 from vecchess.store.id_set import IdSet
-from vecchess.store.manifest import Manifest
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import ShardFile, read_shard
-from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.sources import find_shards
 from vecchess.train.data.sample_rules import PLAIN_RULES, SampleRules
 from vecchess.train.data.shard_block import ShardBlock, address_table

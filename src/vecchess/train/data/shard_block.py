@@ -12,9 +12,8 @@ from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load
 from vecchess.chess.game_cursor import begin_game, cursor_memory, cursor_of
 from vecchess.chess.make import make_move
-from vecchess.chess.material import balance_of
 from vecchess.chess.movegen import generate_moves
-from vecchess.chess.position import COLOUR_SHIFT, COUNTERS
+from vecchess.chess.position import COLOUR_SHIFT, COUNTERS, balance_of
 from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
 from vecchess.jit import kernel
