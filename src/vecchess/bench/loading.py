@@ -1,4 +1,4 @@
-"""``bench loader``: batches from recorded games, in this process and in a loader process."""
+"""``bench loader``: batches from recorded games, built when they are asked for and ahead."""
 
 import tempfile
 from collections.abc import Iterator
@@ -18,10 +18,9 @@ from vecchess.runtime.devices import parse_gpus
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.shard import write_shard
+from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import BatchSpec
-from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.data.replay_window import GivenShards
-from vecchess.train.data.samples import SharedBuffers
 
 SCHEMA = 1
 MAX_PLIES = 120
@@ -34,8 +33,8 @@ SETTLE_BATCHES = 20
 def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> dict[str, Any]:
     """Play ``games`` in a temporary folder, then load batches of them; positions/s.
 
-    Games of 120 plies, a target of 15 moves on every ply. The loader in this process and one in
-    another process take turns; ``cores`` > 0 keeps both, and the consumer, to that number. Raises
+    Games of 120 plies, a target of 15 moves on every ply. A loader that builds a batch when it is
+    asked for and one with a thread ahead take turns; ``cores`` > 0 keeps all to that number. Raises
     ConfigError for more cores than there are.
     """
     keep_to_cores(cores)
@@ -44,12 +43,12 @@ def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> d
         source = as_shards(records, Path(folder))
         spec = BatchSpec(len(source), seed, 0, batch_size, mirror=True)
         with (
-            LoaderPool(source, SharedBuffers(batch_size)) as here,
-            LoaderPool(source, SharedBuffers(batch_size, num_workers=1)) as there,
+            BatchLoader(source) as here,
+            BatchLoader(source, threads=1) as ahead,
         ):
-            positions = here.count(spec), there.count(spec)
+            positions = here.count(spec), ahead.count(spec)
             laps = [
-                [_lap(loader, spec, seconds / (2 * ROUNDS)) for loader in (here, there)]
+                [_lap(loader, spec, seconds / (2 * ROUNDS)) for loader in (here, ahead)]
                 for _ in range(ROUNDS)
             ]
     in_process, one_worker = (round(median(column)) for column in zip(*laps, strict=True))
@@ -98,7 +97,7 @@ def play_games(games: int, seed: int) -> GameRecords:
     return play_here(SelfplayConfig.model_validate(settings), parse_gpus("cpu")[0], games)
 
 
-def _lap(loader: LoaderPool, spec: BatchSpec, seconds: float) -> float:
+def _lap(loader: BatchLoader, spec: BatchSpec, seconds: float) -> float:
     """Positions/s over ``seconds``; the first batches, which are made ahead, are not counted."""
     batches = loader.batches(_all_steps(spec))
     for _ in range(SETTLE_BATCHES):

@@ -26,11 +26,11 @@ from vecchess.selfplay.worker.networks import with_weights_of
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
+from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import BatchSpec
-from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.data.replay_window import GivenShards
 from vecchess.train.data.sample_rules import SampleRules
-from vecchess.train.data.samples import Samples, SharedBuffers
+from vecchess.train.data.samples import Samples
 from vecchess.train.dataset_source import DatasetSource
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.initial_network import first_net
@@ -181,11 +181,11 @@ def _games(config: TrainConfig, folder: Path) -> GivenShards:
     return as_shards(records, folder)
 
 
-def _loader(config: TrainConfig, data: GivenShards, learner: Learner) -> LoaderPool:
-    planes = learner.net.config.num_planes
-    return LoaderPool(
+def _loader(config: TrainConfig, data: GivenShards, learner: Learner) -> BatchLoader:
+    return BatchLoader(
         data,
-        SharedBuffers(config.batch_size, config.loaders, planes=planes),
+        config.loaders,
+        learner.net.config.num_planes,
         SampleRules.of(config),
         pin_memory=learner.ranks.device.type == "cuda",
         stall_timeout_s=config.stall_timeout_s,

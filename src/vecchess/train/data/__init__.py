@@ -7,7 +7,6 @@ replay_window    which shards are in memory; finds a position's game
 batch_spec       which positions a batch consists of, drawn by seed and step
 collate          replays games up to the drawn plies and writes rows of samples
 augment          mirror images
-samples          the layout of a batch, and buffers shared with loader processes
-batch_builder    the work of a loader process: one batch for each request
-loader_pool      the loader processes; batches as torch tensors, in order
+samples          the layout of a batch
+batch_loader     threads that build batches ahead of the trainer, as torch tensors
 """

@@ -1,24 +1,17 @@
-"""The layout of a batch of samples, and the memory that loader processes share for them."""
+"""The layout of a batch of samples."""
 
-import os
-import sys
-import weakref
 from collections.abc import Callable
-from multiprocessing.heap import Arena
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.errors import ConfigError
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 
 ArrayT = TypeVar("ArrayT")
 OtherT = TypeVar("OtherT")
 
-PREFETCH = 4
-"""Batches that each loader process makes ahead of the trainer."""
 _COLUMNS_BEHIND_PLANES: dict[str, tuple[tuple[int, ...], Any]] = {
     "played": ((), np.int64),
     "steps": ((), np.int64),
@@ -102,57 +95,3 @@ def empty_samples(num_rows: int, planes: int = NUM_PLANES) -> Samples[NDArray[An
 
 def _columns(num_planes: int) -> dict[str, tuple[tuple[int, ...], Any]]:
     return {"planes": ((num_planes,), np.uint64)} | _COLUMNS_BEHIND_PLANES
-
-
-class SharedBuffers:
-    """One buffer for each batch under way, shared by the trainer and its loader processes.
-
-    On Linux the memory is an anonymous file (``memfd_create``), so the size of /dev/shm, 64 MB
-    with Docker, does not matter (decision 81). All pages are allocated at the start: a page that
-    cannot be allocated later would end the writing process with SIGBUS.
-    """
-
-    def __init__(
-        self,
-        num_rows: int,
-        num_workers: int = 0,
-        prefetch: int = PREFETCH,
-        planes: int = NUM_PLANES,
-    ) -> None:
-        """Buffers for ``num_workers`` loader processes; with 0, one for this process.
-
-        ``num_rows``: B of the largest batch; ``planes``: P. Raises
-        ConfigError where there is not enough memory.
-        """
-        self.num_rows = num_rows
-        self.num_planes = planes
-        self.num_workers = num_workers
-        self.ahead = prefetch * num_workers
-        """Batches under way besides the one in use."""
-        self._num_bytes = num_rows * row_bytes(self.num_planes)
-        self._arena: Arena | None = None
-        self._own = np.zeros(0 if num_workers else self._num_bytes, np.uint8)
-        if num_workers:
-            self._arena = self._share((self.ahead + 1) * self._num_bytes)
-
-    def __getitem__(self, index: int) -> NDArray[np.uint8]:
-        """uint8[num_rows * row_bytes(P)]: buffer ``index`` modulo ``ahead`` + 1."""
-        if self._arena is None:
-            return self._own
-        first = index % (self.ahead + 1) * self._num_bytes
-        return np.frombuffer(self._arena.buffer, np.uint8, self._num_bytes, first)
-
-    def _share(self, size: int) -> Arena:
-        try:
-            if sys.platform != "linux":
-                return Arena(size)  # in /dev/shm or the folder for temporary files
-            handle = os.memfd_create("vecchess-batches")
-            weakref.finalize(self, os.close, handle)
-            os.posix_fallocate(handle, 0, size)
-            return Arena(size, handle)
-        except OSError as error:
-            raise ConfigError(
-                f"{self.num_workers} loader processes need {size / 2**20:,.0f} MB of memory for "
-                f"{self.ahead + 1} batches of {self.num_rows:,} under way: {error.strerror}; use "
-                "--loaders 0, or fewer, or a smaller --batch-size"
-            ) from None

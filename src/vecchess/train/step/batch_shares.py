@@ -46,11 +46,6 @@ def most_parts(config: TrainConfig, num_ranks: int) -> int:
     return min(found, 2 * -(-found // num_ranks))
 
 
-def most_rows(config: TrainConfig, num_ranks: int) -> int:
-    """Rows that a rank gets at most."""
-    return most_parts(config, num_ranks) * part_rows(config, num_ranks)
-
-
 class BatchShares:
     """The shares of all ranks, known to each; the same calls on every rank keep them the same."""
 
