@@ -29,8 +29,8 @@ from vecchess.store.seating import Seating
 from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.replay_window import GivenShards
-from vecchess.train.data.sample_rules import SampleRules
 from vecchess.train.data.samples import Samples
+from vecchess.train.data.value_targets import SampleRules
 from vecchess.train.dataset_source import DatasetSource
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.initial_network import first_net

@@ -41,8 +41,9 @@ from vecchess.store.status_file import StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
 from vecchess.train.data.batch_loader import BatchLoader
+from vecchess.train.data.batch_spec import num_parts, part_rows
 from vecchess.train.data.replay_window import GivenShards, ManifestShards
-from vecchess.train.data.sample_rules import SampleRules
+from vecchess.train.data.value_targets import SampleRules
 from vecchess.train.dataset_source import (
     DatasetSource,
     import_data,
@@ -57,7 +58,6 @@ from vecchess.train.initial_network import first_net, first_sizes
 from vecchess.train.publish import latest_net, spread_latest
 from vecchess.train.run_cost import RunCost, cost_before
 from vecchess.train.selfplay_source import SelfplaySource, selfplay_config
-from vecchess.train.step.batch_shares import num_parts, part_rows
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.trainer import Trainer, TrainingSource

@@ -21,9 +21,8 @@ from vecchess.store.records import GameRecords
 from vecchess.store.shard import write_shard
 from vecchess.train.data import replay_window
 from vecchess.train.data.batch_loader import BatchLoader
-from vecchess.train.data.collate import make_samples
 from vecchess.train.data.replay_window import GivenShards, ManifestShards
-from vecchess.train.data.samples import Samples, row_bytes
+from vecchess.train.data.samples import Samples, make_samples, row_bytes
 
 
 @pytest.fixture(scope="module")

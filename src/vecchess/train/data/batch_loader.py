@@ -23,12 +23,10 @@ from numpy.typing import NDArray
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.errors import DataError, WorkerDied
 from vecchess.runtime.reporting import ReportLine
-from vecchess.train.data.augment import mirror
 from vecchess.train.data.batch_spec import BatchSpec
-from vecchess.train.data.collate import collate
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow, ShardSource
-from vecchess.train.data.sample_rules import PLAIN_RULES, SampleRules
-from vecchess.train.data.samples import Samples, row_bytes, samples_in
+from vecchess.train.data.samples import Samples, collate, mirror, row_bytes, samples_in
+from vecchess.train.data.value_targets import PLAIN_RULES, SampleRules
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

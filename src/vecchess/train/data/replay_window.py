@@ -24,8 +24,8 @@ from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import ShardFile, read_shard
 from vecchess.store.shard_entry import ShardEntry
 from vecchess.store.sources import find_shards
-from vecchess.train.data.sample_rules import PLAIN_RULES, SampleRules
 from vecchess.train.data.shard_block import COLUMN, ShardBlock, address_table
+from vecchess.train.data.value_targets import PLAIN_RULES, SampleRules
 
 _TRAINABLE = COLUMN["trainable"]
 
