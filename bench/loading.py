@@ -1,4 +1,4 @@
-"""Batches for training, from recorded games: positions/s, here and in a loader process.
+"""Batches for training, from recorded games: positions/s, when they are asked for and ahead.
 
     python -m bench.loading [--games 1024] [--batch-size 256] [--seconds 10]
 
@@ -18,9 +18,8 @@ from typing import Any
 
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.bench.training_speed import as_shards, made_up_searches, play_games
+from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import BatchSpec
-from vecchess.train.data.loader_pool import LoaderPool
-from vecchess.train.data.samples import SharedBuffers
 
 SCHEMA = 1
 ROUNDS = 5
@@ -30,8 +29,8 @@ SETTLE_BATCHES = 20
 def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> dict[str, Any]:
     """Play ``games`` in a temporary folder, then load batches of them; positions/s.
 
-    Games of 120 plies, a target of 15 moves on every ply. The loader in this process and one in
-    another process take turns; ``cores`` > 0 keeps both, and the consumer, to that number. Raises
+    Games of 120 plies, a target of 15 moves on every ply. A loader that builds a batch when it is
+    asked for and one with a thread ahead take turns; ``cores`` > 0 keeps all to that number. Raises
     ConfigError for more cores than there are.
     """
     keep_to_cores(cores)
@@ -40,12 +39,12 @@ def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> d
         source = as_shards(records, Path(folder))
         spec = BatchSpec(len(source), seed, 0, batch_size, mirror=True)
         with (
-            LoaderPool(source, SharedBuffers(batch_size)) as here,
-            LoaderPool(source, SharedBuffers(batch_size, num_workers=1)) as there,
+            BatchLoader(source) as here,
+            BatchLoader(source, threads=1) as ahead,
         ):
-            positions = here.count(spec), there.count(spec)
+            positions = here.count(spec), ahead.count(spec)
             laps = [
-                [_lap(loader, spec, seconds / (2 * ROUNDS)) for loader in (here, there)]
+                [_lap(loader, spec, seconds / (2 * ROUNDS)) for loader in (here, ahead)]
                 for _ in range(ROUNDS)
             ]
     in_process, one_worker = (round(median(column)) for column in zip(*laps, strict=True))
@@ -62,7 +61,7 @@ def run(games: int, batch_size: int, seconds: float, cores: int, seed: int) -> d
     }
 
 
-def _lap(loader: LoaderPool, spec: BatchSpec, seconds: float) -> float:
+def _lap(loader: BatchLoader, spec: BatchSpec, seconds: float) -> float:
     """Positions/s over ``seconds``; the first batches, which are made ahead, are not counted."""
     batches = loader.batches(_all_steps(spec))
     for _ in range(SETTLE_BATCHES):

@@ -33,9 +33,8 @@ from vecchess.inference.module_backend import unpacked
 from vecchess.networks.module_net import ModuleNet, create_module_net
 from vecchess.runtime.freed_memory import keep_freed_memory
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
-from vecchess.train.data.collate import collate
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow
-from vecchess.train.data.samples import Samples, empty_samples
+from vecchess.train.data.samples import Samples, collate, empty_samples
 from vecchess.train.step.learner import Learner
 from vecchess.train.step.trained_module import TrainedModule
 

@@ -30,7 +30,7 @@ from vecchess.search.tree.layout import UNIT
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_moves
 from vecchess.store.sources import read_games
-from vecchess.train.data.returns import has_evaluation, lambda_returns, outcomes
+from vecchess.train.data.value_targets import has_evaluation, lambda_returns, outcomes
 
 Values = NDArray[np.float64]
 TARGETS = [

@@ -25,9 +25,8 @@ from vecchess.store import status_file as statuses
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.status_file import StatusWriter
-from vecchess.train.data.loader_pool import LoaderPool
+from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.replay_window import GivenShards
-from vecchess.train.data.samples import SharedBuffers
 
 ROOT = Path(__file__).parents[2]
 MOST_MB = 16.0
@@ -100,7 +99,7 @@ def test_loaders_leave_nothing_behind(tmp_path: Path) -> None:
     records = searched(games())
     for index in range(4):
         write_shard(tmp_path / f"{index}.npz", records.take(np.arange(3 * index, 3 * index + 3)))
-    with LoaderPool(GivenShards([tmp_path]), SharedBuffers(32, 1)) as loader:
+    with BatchLoader(GivenShards([tmp_path]), threads=1) as loader:
         assert_nothing_grows(lambda _: len(list(loader.batches(specs(4)))), warm=5, times=20)
 
 

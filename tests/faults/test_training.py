@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.running import Running
-from tests.system.commands import inside, last_json, workers_of
+from tests.system.commands import workers_of
 from tests.system.training import newest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -65,25 +65,3 @@ def test_killed_ranks_are_named_and_a_resumed_run_comes_to_the_same(
         assert running.left_processes(10.0) == []
     assert kills
     assert newest(run) == newest(tmp_path / "whole/run")
-
-
-def test_a_loader_that_hangs_ends_the_training_with_a_line(tmp_path: Path, net: Path) -> None:
-    games = tmp_path / "games"
-    last_json(
-        inside("selfplay", "--games", 40, "--max-plies", 61, "--gpus", "cpu", "--net", net,
-               "--run-dir", games, "--json")
-    )  # fmt: skip
-    (tmp_path / "train.toml").write_text("stall_timeout_s = 2.0\n")
-    run = tmp_path / "run"
-    options = ["train", "--objective", "supervised", "--data", games, "--gpus", "cpu", "--net", net,
-               "--batch-size", 32, "--loaders", 1, "--eval-every", 0, "--epochs", 30,
-               "--config", tmp_path / "train.toml", "--run-dir", run]  # fmt: skip
-    running = Running(tmp_path / "hung", options)
-    wait_for(running, lambda: list(run.glob("checkpoints/0*")))
-    wait_for(running, lambda: workers_of(running.process.pid))
-    time.sleep(2.0)
-    os.kill(workers_of(running.process.pid)[0], signal.SIGSTOP)
-    assert running.wait(60) == 1, running.told()
-    assert "has done nothing for 2 s" in running.err()
-    assert "Traceback" not in running.err()
-    assert running.left_processes(10.0) == []

@@ -47,9 +47,9 @@ from vecchess.train.checkpoint import checkpoint_file as checkpoint_module
 from vecchess.train.checkpoint.checkpoint_file import encode_checkpoint
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import read_state
-from vecchess.train.data.sample_rules import SampleRules
 from vecchess.train.data.shard_block import ShardBlock
-from vecchess.train.step.schedule import Schedule
+from vecchess.train.data.value_targets import SampleRules
+from vecchess.train.step.optimiser import Schedule
 
 SEARCHED = TreeConfig(search="gumbel", sims=2, cache_mb=0)
 ZIP_WORDS = (b"PK\3\4", b"PK\1\2", b"PK\5\6", b"PK\6\7", b"\x93NUMPY\1\0", b"\x93NUMPY\2\0")

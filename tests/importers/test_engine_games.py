@@ -18,7 +18,7 @@ from vecchess.importers.engine_games import gather_engine_games
 from vecchess.runtime.signals import stopped_text
 from vecchess.store.manifest import Manifest
 from vecchess.store.sources import read_games
-from vecchess.train.data.collate import make_samples
+from vecchess.train.data.samples import make_samples
 from vecchess.train.data.shard_block import trainable_plies
 
 

@@ -23,7 +23,7 @@ from vecchess.runtime.signals import stopped_text
 from vecchess.store.records import GameRecords
 from vecchess.store.shard import write_shard
 from vecchess.store.sources import read_games
-from vecchess.train.data.collate import make_samples
+from vecchess.train.data.samples import make_samples
 from vecchess.train.data.shard_block import trainable_plies
 
 KEPT = ("start", "result", "termination", "offsets", "action", "prob", "span_ply", "span_net")

@@ -30,7 +30,7 @@ from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.sources import read_games
 from vecchess.store.targets import lay_out_targets
-from vecchess.train.data.collate import make_samples
+from vecchess.train.data.samples import make_samples
 from vecchess.train.data.shard_block import trainable_plies
 
 KEPT = ("numbers", "start", "result", "termination", "offsets", "action", "prob", "span_net")

@@ -18,7 +18,7 @@ from vecchess.importers.pgn_import import import_pgn
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords
 from vecchess.store.sources import read_games
-from vecchess.train.data.collate import make_samples
+from vecchess.train.data.samples import make_samples
 
 HEAD = '[Event "?"]\n[Result "{}"]\n'
 CASTLES = "1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. O-O (4. c3 {ignored} Nf6) Nf6 $1 5. d3 O-O 1-0"

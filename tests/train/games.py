@@ -10,7 +10,7 @@ from vecchess.config import GameConfig
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_positions
 from vecchess.train.data.batch_spec import BatchSpec
-from vecchess.train.data.returns import has_evaluation
+from vecchess.train.data.value_targets import has_evaluation
 
 
 def games(num_games: int = 12, chess960: bool = False, seed: int = 1) -> GameRecords:

@@ -23,12 +23,10 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import from_integers
 from vecchess.store.run_folder import RunFolder
 from vecchess.train import trainer as trainers
-from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
-from vecchess.train.data.collate import make_samples
-from vecchess.train.data.samples import Samples
+from vecchess.train.data.batch_spec import UPDATES, BatchSpec, IterationPlan
+from vecchess.train.data.samples import Samples, make_samples
 from vecchess.train.data.shard_block import trainable_plies
 from vecchess.train.distributed.ranks import Heartbeat
-from vecchess.train.step.batch_shares import UPDATES
 from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.step.learner import Learner
 from vecchess.train.trainer import Trainer

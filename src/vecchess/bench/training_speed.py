@@ -30,11 +30,11 @@ from vecchess.store.replay_positions import replay_positions
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.store.shard import write_shard
+from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import BatchSpec
-from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.data.replay_window import GivenShards
-from vecchess.train.data.sample_rules import SampleRules
-from vecchess.train.data.samples import Samples, SharedBuffers
+from vecchess.train.data.samples import Samples
+from vecchess.train.data.value_targets import SampleRules
 from vecchess.train.dataset_source import DatasetSource
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.initial_network import first_net
@@ -214,11 +214,11 @@ def play_games(games: int, seed: int) -> GameRecords:
     return play_here(SelfplayConfig.model_validate(settings), parse_gpus("cpu")[0], games)
 
 
-def _loader(config: TrainConfig, data: GivenShards, learner: Learner) -> LoaderPool:
-    planes = learner.net.config.num_planes
-    return LoaderPool(
+def _loader(config: TrainConfig, data: GivenShards, learner: Learner) -> BatchLoader:
+    return BatchLoader(
         data,
-        SharedBuffers(config.batch_size, config.loaders, planes=planes),
+        config.loaders,
+        learner.net.config.num_planes,
         SampleRules.of(config),
         pin_memory=learner.ranks.device.type == "cuda",
         stall_timeout_s=config.stall_timeout_s,

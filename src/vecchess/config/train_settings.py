@@ -141,7 +141,7 @@ class TrainConfig(PlayConfig):
     window_positions: Annotated[int, Field(ge=1000)] = 100_000
     """AlphaZero: positions in the replay window at first. It grows as a power law."""
     loaders: Annotated[int, Field(ge=0, le=64)] = 1
-    """Processes that make batches, per rank; 0: none, the rank makes them itself."""
+    """Threads that make batches ahead, per rank; 0: none, the rank waits for each batch."""
     mirror: bool = True
     """Use mirror images, left and right exchanged, where no side may castle; never with ppo and
     reinforce."""

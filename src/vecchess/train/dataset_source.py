@@ -16,8 +16,8 @@ from vecchess.importers.pgn_import import import_pgn
 from vecchess.importers.recorded_places import is_pgn
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine
+from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
-from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.step.learner import Learner
 
@@ -30,7 +30,7 @@ class DatasetSource:
     """A fixed set of positions, learnt from ``epochs`` times in all."""
 
     def __init__(
-        self, config: TrainConfig, ranks: Ranks, loader: LoaderPool, num_shards: int
+        self, config: TrainConfig, ranks: Ranks, loader: BatchLoader, num_shards: int
     ) -> None:
         """Counts the positions of the first ``num_shards`` shards that ``loader`` has.
 

@@ -40,10 +40,10 @@ from vecchess.store.seating import Seating
 from vecchess.store.status_file import StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
-from vecchess.train.data.loader_pool import LoaderPool
+from vecchess.train.data.batch_loader import BatchLoader
+from vecchess.train.data.batch_spec import num_parts, part_rows
 from vecchess.train.data.replay_window import GivenShards, ManifestShards
-from vecchess.train.data.sample_rules import SampleRules
-from vecchess.train.data.samples import SharedBuffers
+from vecchess.train.data.value_targets import SampleRules
 from vecchess.train.dataset_source import (
     DatasetSource,
     import_data,
@@ -58,7 +58,6 @@ from vecchess.train.initial_network import first_net, first_sizes
 from vecchess.train.publish import latest_net, spread_latest
 from vecchess.train.run_cost import RunCost, cost_before
 from vecchess.train.selfplay_source import SelfplaySource, selfplay_config
-from vecchess.train.step.batch_shares import most_rows, num_parts, part_rows
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.trainer import Trainer, TrainingSource
@@ -126,9 +125,6 @@ def train_rank(
     config = _with_kept_files(given, run) if resume else given
     if flags is not None:
         check_settings(config, devices, ranks.world_size)
-    planes = first_sizes(config).num_planes
-    rows = most_rows(config, ranks.world_size)
-    buffers = SharedBuffers(rows, config.loaders, planes=planes)
     console = _console(ranks)
     with ExitStack() as stack:
         stack.enter_context(ranks.timeout(config.rank_timeout_s))  # that of rank 0's settings
@@ -137,7 +133,7 @@ def train_rank(
         config = _with_kept_files(given, run)
         reporter = TrainReporter(config, console if ranks.is_main else None, quiet, status, cost)
         trainer, source = _open_trainer(
-            stack, config, run, ranks, stop, devices, buffers, reporter, console, quiet
+            stack, config, run, ranks, stop, devices, reporter, console, quiet
         )
         state = TrainerState(trainer, source, _checkpoints(config, run, ranks))
         has_resumed = state.restore()
@@ -166,7 +162,6 @@ def _open_trainer(
     ranks: Ranks,
     stop: StopSignals,
     devices: list[Device],
-    buffers: SharedBuffers,
     reporter: TrainReporter,
     console: Console,
     quiet: bool,
@@ -180,9 +175,10 @@ def _open_trainer(
         reporter.report_line(f"neurons learn in torch's own operators, which is slower: {obstacle}")
     data = _recorded_games(config, run, ranks, reporter) if config.data else None
     is_supervised = config.objective == "supervised" and data is not None
-    loader = LoaderPool(
+    loader = BatchLoader(
         data if is_supervised and data else ManifestShards(run.games, config.is_on_policy),
-        buffers,
+        config.loaders,
+        learner.net.config.num_planes,
         SampleRules.of(config),
         pin_memory=ranks.device.type == "cuda",
         stall_timeout_s=config.stall_timeout_s,

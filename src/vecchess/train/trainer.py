@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from vecchess.config import TrainConfig
 from vecchess.runtime.signals import StopSignals
 from vecchess.store.run_folder import RunFolder
+from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import IterationPlan
-from vecchess.train.data.loader_pool import LoaderPool
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import publish
 from vecchess.train.step.learner import Learner
@@ -65,7 +65,7 @@ class Trainer:
         ranks: Ranks,
         stop: StopSignals,
         learner: Learner,
-        loader: LoaderPool,
+        loader: BatchLoader,
         reporter: TrainReporter,
         matches: TrainingMatches,
     ) -> None:

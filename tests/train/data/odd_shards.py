@@ -1,4 +1,4 @@
-"""Sources of shards that are slow or never answer; without torch, as loader processes are."""
+"""Sources of shards that are slow or never answer."""
 
 import time
 

@@ -9,8 +9,7 @@ from vecchess.chess.fen import from_board, to_board
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import encode_planes, num_planes
 from vecchess.chess.sample import random_positions
-from vecchess.train.data.augment import mirror, mirrored_actions
-from vecchess.train.data.collate import make_samples
+from vecchess.train.data.samples import make_samples, mirror, mirrored_actions
 
 
 def without_castling(num: int) -> list[chess.Board]:

@@ -14,10 +14,9 @@ from vecchess.errors import DataError
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_moves, replay_positions
 from vecchess.store.targets import lay_out_targets
-from vecchess.train.data.collate import make_samples
-from vecchess.train.data.returns import has_evaluation, lambda_returns
-from vecchess.train.data.sample_rules import SampleRules
+from vecchess.train.data.samples import make_samples
 from vecchess.train.data.shard_block import ShardBlock, trainable_plies
+from vecchess.train.data.value_targets import SampleRules, has_evaluation, lambda_returns
 
 WORTH = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
 

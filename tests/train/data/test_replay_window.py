@@ -22,16 +22,15 @@ from vecchess.store.records import GameRecords, empty_search_columns, span_colum
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.train.data import shard_block
-from vecchess.train.data.collate import collate, make_samples
 from vecchess.train.data.replay_window import (
     GivenShards,
     ManifestShards,
     ReplayWindow,
     window_size,
 )
-from vecchess.train.data.sample_rules import SampleRules
-from vecchess.train.data.samples import empty_samples
+from vecchess.train.data.samples import collate, empty_samples, make_samples
 from vecchess.train.data.shard_block import ShardBlock, newest_plies, trainable_plies
+from vecchess.train.data.value_targets import SampleRules
 
 SHARDS = 6
 POSITIONS = 10_000_000
@@ -40,7 +39,7 @@ PROGRAM = """
 import resource, sys
 import numpy as np
 from pathlib import Path
-from vecchess.train.data.collate import collate
+from vecchess.train.data.samples import collate
 from vecchess.train.data.samples import empty_samples
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow
 

@@ -10,7 +10,7 @@ from tests.store.games import made_up
 from tests.train.games import advantages
 from vecchess.chess.rules import Termination
 from vecchess.store.records import VALUE_UNIT, GameRecords
-from vecchess.train.data.returns import has_evaluation, lambda_returns, outcomes
+from vecchess.train.data.value_targets import has_evaluation, lambda_returns, outcomes
 
 
 @pytest.fixture

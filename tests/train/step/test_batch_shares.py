@@ -3,10 +3,10 @@
 import pytest
 
 from vecchess.config import TrainConfig
-from vecchess.train.data.batch_spec import BatchSpec
-from vecchess.train.step.batch_shares import (
+from vecchess.train.data.batch_spec import (
     UPDATES,
     BatchShares,
+    BatchSpec,
     most_parts,
     num_parts,
     part_rows,

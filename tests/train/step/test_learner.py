@@ -17,8 +17,7 @@ from vecchess.snn.create import create_sized
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import exported, from_integers
-from vecchess.train.data.collate import make_samples
-from vecchess.train.data.samples import Samples
+from vecchess.train.data.samples import Samples, make_samples
 from vecchess.train.data.shard_block import trainable_plies
 from vecchess.train.step.device_batcher import StepMetrics, copy_batch, normalise
 from vecchess.train.step.learner import MOST_SKIPPED, Learner

@@ -19,8 +19,7 @@ from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.store.records import GameRecords
-from vecchess.train.data.collate import make_samples
-from vecchess.train.data.samples import Samples
+from vecchess.train.data.samples import Samples, make_samples
 from vecchess.train.data.shard_block import trainable_plies
 from vecchess.train.step.learner import Learner
 from vecchess.train.step.optimiser import load_optimiser_tensors, optimiser_tensors

@@ -3,7 +3,7 @@
 import pytest
 
 from vecchess.config import OptimiserConfig
-from vecchess.train.step.schedule import Schedule
+from vecchess.train.step.optimiser import Schedule
 
 CONFIG = OptimiserConfig(warmup=0.1, lr_final=0.1)
 RUN = Schedule.of_run(CONFIG, 10)

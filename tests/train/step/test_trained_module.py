@@ -13,8 +13,7 @@ from tests.train.step.test_learner import BATCH, config_of
 from vecchess.chess.sample import random_planes
 from vecchess.networks.module_net import ModuleNet, create_module_net
 from vecchess.snn.modules.network import unpack_bitboards
-from vecchess.train.data.collate import make_samples
-from vecchess.train.data.samples import Samples
+from vecchess.train.data.samples import Samples, make_samples
 from vecchess.train.data.shard_block import trainable_plies
 from vecchess.train.step.learner import Learner
 from vecchess.train.step.trained_module import TrainedModule

@@ -8,7 +8,7 @@ from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.step.learner import Learner
-from vecchess.train.step.weight_average import WeightAverage
+from vecchess.train.step.optimiser import WeightAverage
 
 SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
 

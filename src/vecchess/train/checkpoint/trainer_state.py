@@ -17,8 +17,7 @@ from vecchess.errors import ConfigError, DataError
 from vecchess.safe_parse import clip_line
 from vecchess.train.checkpoint.checkpoint_file import decode_checkpoint, encode_checkpoint
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
-from vecchess.train.step.optimiser import load_optimiser_tensors, optimiser_tensors
-from vecchess.train.step.schedule import Schedule
+from vecchess.train.step.optimiser import Schedule, load_optimiser_tensors, optimiser_tensors
 from vecchess.train.trainer import Trainer, TrainingSource, TrainProgress
 
 _NET, _AVERAGE, _OLD, _OPTIMISER = "net/", "average/", "old/", "optimiser/"

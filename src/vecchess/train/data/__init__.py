@@ -1,13 +1,9 @@
 """Batches of samples from shards.
 
 shard_block      the games of a shard in memory, checked, in few bytes
-sample_rules     what recorded games teach: results, values that count the men
-returns          TD(lambda) returns of each position
+value_targets    what recorded games teach: results, values, TD(lambda) returns
 replay_window    which shards are in memory; finds a position's game
-batch_spec       which positions a batch consists of, drawn by seed and step
-collate          replays games up to the drawn plies and writes rows of samples
-augment          mirror images
-samples          the layout of a batch, and buffers shared with loader processes
-batch_builder    the work of a loader process: one batch for each request
-loader_pool      the loader processes; batches as torch tensors, in order
+batch_spec       which positions a batch consists of, and which rows each rank computes
+samples          the layout of rows, how drawn plies are written into them, mirror images
+batch_loader     threads that build batches ahead of the trainer, as torch tensors
 """

@@ -2,17 +2,25 @@
 
 The numbers are the same on every rank and after a resume. Every row of a batch has its own random
 numbers, so any part of the batch can be drawn by itself: a rank draws its rows only.
+
+A batch is divided into parts that do not depend on the ranks, unless these are many; a rank gets
+whole parts that lie side by side, as many as it computes in the time of the others. The gradient of
+a part has the same bits on every rank and sums over parts are exact, so shares, and the times that
+they follow, decide nothing of what is learnt (decision 229).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.config import TrainConfig
 from vecchess.jit import inline, kernel
 from vecchess.rng import random_below, random_u64
+from vecchess.runtime.devices import divide_by_speed
 
 _STREAM = 0x6472617773
 """Keeps these draws apart from others with the same seed: the word "draws"."""
@@ -21,6 +29,12 @@ _U = np.uint64
 _ROUNDS = 6
 _MOST = 2**31
 """Positions that can be drawn from: random numbers are scaled in 32 bits."""
+LEAST_ROWS, MOST_ROWS, USUAL_PARTS = 128, 256, 8
+"""A part has 128 to 256 rows, an eighth of a large batch: fewer rows at a time are slower."""
+SMALL_PARTS = 4
+"""Parts of a batch below 256 rows."""
+UPDATES = 16
+"""Shares are decided anew after so many updates, by the median of each rank's times."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +64,7 @@ class BatchSpec:
     in_epochs: bool = False
     """Every position once an epoch, instead of drawn with replacement."""
     mirror: bool = False
-    """Mirror a random half of the positions that allow it; see ``augment.py``."""
+    """Mirror a random half of the positions that allow it."""
     reference_share: float = 0.0
     """Share of the rows that come from reference games, spread evenly (decision 76)."""
     num_reference_shards: int = 0
@@ -144,3 +158,64 @@ def _permuted(seed: Any, epoch: Any, place: Any, num_positions: Any, half_bits: 
         word = left << _U(half_bits) | right
         if word < _U(num_positions):
             return np.int64(word)
+
+
+def part_rows(config: TrainConfig, num_ranks: int) -> int:
+    """Rows of a part; the last one may have fewer.
+
+    They depend on the ranks only where these are more than the usual parts.
+    """
+    size = config.batch_size
+    if config.micro_batch:
+        return min(config.micro_batch, size)
+    usual = min(max(-(-size // USUAL_PARTS), LEAST_ROWS), MOST_ROWS)
+    if size < MOST_ROWS:
+        usual = -(-size // SMALL_PARTS)
+    return min(usual, max(size // num_ranks, 1))
+
+
+def num_parts(config: TrainConfig, num_ranks: int) -> int:
+    """Parts of a batch: the most ranks that can share it."""
+    return -(-config.batch_size // part_rows(config, num_ranks))
+
+
+def most_parts(config: TrainConfig, num_ranks: int) -> int:
+    """Parts that a rank gets at most: twice its even share, for which there is memory."""
+    found = num_parts(config, num_ranks)
+    return min(found, 2 * -(-found // num_ranks))
+
+
+class BatchShares:
+    """The shares of all ranks, known to each; the same calls on every rank keep them the same."""
+
+    def __init__(self, config: TrainConfig, num_ranks: int) -> None:
+        """Even shares. A batch has at least ``num_ranks`` parts."""
+        self._config = config
+        self.parts: list[int] = []
+        """Parts of each rank."""
+        self._times: list[list[float]] = []
+        self._divide([1.0] * num_ranks)
+
+    def rows(self, rank: int) -> range:
+        """The rows of a batch that ``rank`` computes."""
+        size, first = part_rows(self._config, len(self.parts)), sum(self.parts[:rank])
+        ends = (first * size, (first + self.parts[rank]) * size)
+        return range(*(min(end, self._config.batch_size) for end in ends))
+
+    def share_of(self, rank: int, spec: BatchSpec) -> BatchSpec:
+        """The rank's part of a whole batch."""
+        rows = self.rows(rank)
+        return replace(spec, first_row=rows.start, num_rows=len(rows))
+
+    def note(self, times: list[float]) -> None:
+        """Take in the time that each rank needed for a part in an update, in any unit; 0 where a
+        rank has not measured it."""
+        if all(times):
+            self._times.append(times)
+        if len(self._times) == UPDATES:
+            self._divide([median(row) for row in zip(*self._times, strict=True)])
+            self._times = []
+
+    def _divide(self, times: list[float]) -> None:
+        most = most_parts(self._config, len(times))
+        self.parts = divide_by_speed(num_parts(self._config, len(times)), times, most)

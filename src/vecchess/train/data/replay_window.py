@@ -1,16 +1,19 @@
 """The replay window: the newest games of a run, or all games of given places, in memory.
 
-Its content is a function of which shards are asked for, not of when: every process that asks for
-the same shards draws from the same positions.
+Its content is a function of which shards are asked for, not of when: every rank that asks for the
+same shards draws from the same positions.
 """
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.bitboards.bits import load_i32
 from vecchess.errors import DataError, FileUnreadable
+from vecchess.jit import kernel
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import retried
 from vecchess.selfplay.worker.shard_writer import return_freed_memory
@@ -20,8 +23,10 @@ from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import ShardFile, read_shard
 from vecchess.store.sources import find_shards
-from vecchess.train.data.sample_rules import PLAIN_RULES, SampleRules
-from vecchess.train.data.shard_block import ShardBlock, address_table
+from vecchess.train.data.shard_block import COLUMN, ShardBlock, address_table
+from vecchess.train.data.value_targets import PLAIN_RULES, SampleRules
+
+_TRAINABLE = COLUMN["trainable"]
 
 
 class ShardPart(NamedTuple):
@@ -117,14 +122,17 @@ class ReplayWindow:
         source: ShardSource,
         rules: SampleRules = PLAIN_RULES,
         report_line: ReportLine = print,
+        map_parts: Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]] = map,
     ) -> None:
-        """An empty window. Bad shards are reported."""
+        """An empty window. Bad shards are reported. ``map_parts`` reads: ``map``, or one whose
+        calls run at the same time."""
         self._source = source
         self._rules = rules
         self._report_line = report_line
+        self._map = map_parts
         self._held = (0, 0)
-        self._kept: dict[ShardPart, ShardBlock | None] = {}
-        """The block of each part in the window; None where it is bad."""
+        self._kept: dict[ShardPart, ShardBlock | str] = {}
+        """The block of each part in the window; where it is bad what is wrong with it."""
         self._hold([], [])
 
     def _hold(self, blocks: list[ShardBlock], folders: list[Path]) -> None:
@@ -151,20 +159,24 @@ class ReplayWindow:
     def update(self, end: int, first: int = 0, num_segments: int | None = None) -> None:
         """Hold what the source has from ``first`` to ``end`` - 1, and nothing else.
 
-        num_segments: see ``ManifestShards.parts``. Raises DataError where the source has less, and
-        FileUnreadable where a shard cannot be read. A bad shard is reported and counts as empty.
+        A copy of the window that was made before stays as it was. num_segments: see
+        ``ManifestShards.parts``. Raises DataError where the source has less, and FileUnreadable
+        where a shard cannot be read. A bad shard is reported and counts as empty.
         """
         if (first, end) == self._held:
             return
-        parts, before = self._source.parts(first, end, num_segments), self._kept
-        self._kept = {
-            part: before[part] if part in before else self._read(part)
-            for part in dict.fromkeys(parts)
-        }
+        bounds, before = (first, end, num_segments), self._kept
+        (parts,) = self._map(lambda bounds: self._source.parts(*bounds), [bounds])
+        new = [part for part in dict.fromkeys(parts) if part not in before]
+        read = before | dict(zip(new, self._map(self._read, new), strict=True))
+        for part in new:
+            if isinstance(fault := read[part], str):
+                self._report_line(f"a shard is left out: {fault}")
+        self._kept = {part: read[part] for part in parts}
         held = [
             (block, part.shard.path.parent)
             for part in parts
-            if (block := self._kept[part]) is not None and len(block.trainable)
+            if isinstance(block := self._kept[part], ShardBlock) and len(block.trainable)
         ]
         self._hold([block for block, _ in held], [folder for _, folder in held])
         self._held = (first, end)
@@ -175,22 +187,19 @@ class ReplayWindow:
         """int64[B] twice: the block of each position, as a row of ``table``, and its ply there."""
         game = np.searchsorted(self._ends, positions, side="right")
         _, _, rows, firsts, counts = self._games[game].T
-        places = firsts + positions - (self._ends[game] - counts)
-        blocks = self._blocks
-        plies = [blocks[row].trainable[place] for row, place in zip(rows, places, strict=True)]
-        return np.ascontiguousarray(rows), np.array(plies, np.int64)
+        rows, plies = np.ascontiguousarray(rows), firsts + positions - (self._ends[game] - counts)
+        _look_up_plies(self.table, rows, plies)
+        return rows, plies
 
-    def _read(self, part: ShardPart) -> ShardBlock | None:
-        """The games of a part; None where its shard is bad, which is reported."""
+    def _read(self, part: ShardPart) -> ShardBlock | str:
+        """The games of a part; what is wrong with it where its shard is bad."""
         try:
             return ShardBlock.of(part.read(), self._rules)
         except FileUnreadable:
             raise
         except DataError as error:
             text, path = str(error), part.shard.path
-            reason = text if str(path) in text else f"{path}: {text}"
-            self._report_line(f"a shard is left out: {reason}")
-            return None
+            return text if str(path) in text else f"{path}: {text}"
 
 
 def _games_of(block: ShardBlock, row: int, rank: int) -> NDArray[np.int64]:
@@ -210,6 +219,13 @@ def _side_by_side(games: NDArray[np.int64]) -> NDArray[np.int64]:
     before = np.cumsum(totals) - totals
     shares = (np.cumsum(counts) - before[folders]) / totals[folders]
     return games[np.argsort(shares, kind="stable")]
+
+
+@kernel
+def _look_up_plies(table, rows, places):  # type: ignore[no-untyped-def]
+    """Replace each place among the trainable plies of its block by the ply."""
+    for index in range(len(rows)):
+        places[index] = load_i32(table[rows[index], _TRAINABLE], places[index])
 
 
 def window_size(

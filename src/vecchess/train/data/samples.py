@@ -1,24 +1,66 @@
-"""The layout of a batch of samples, and the memory that loader processes share for them."""
+"""Rows of samples: their layout, how drawn plies are collated into them, and their mirror images.
 
-import os
-import sys
-import weakref
+Collating replays each game up to the ply. Every move was checked when its block was made, so no
+moves are generated on the way: the kernel makes the moves, and records the position keys that
+decide repetitions and, where the network sees earlier positions, these positions.
+
+The left-right mirror preserves the value of positions without castling. a-file <-> h-file,
+e1 <-> d1: the bits of every byte of a plane are reversed, moves to the west become moves to the
+east. No other rule of chess distinguishes left from right.
+"""
+
 from collections.abc import Callable
-from multiprocessing.heap import Arena
+from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.planes import NUM_PLANES
-from vecchess.errors import ConfigError
-from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
+from vecchess.chess.bitboards import tables as lookup
+from vecchess.chess.bitboards.bits import load_f32, load_i32, load_u8, load_u16
+from vecchess.chess.bitboards.directions import UNDERPROMOTION_PLANE, plane_steps
+from vecchess.chess.game_cursor import (
+    begin_game,
+    cursor_memory,
+    cursor_of,
+    play_action,
+    write_question,
+)
+from vecchess.chess.movegen import generate_moves
+from vecchess.chess.planes import NUM_PLANES, history_length
+from vecchess.chess.position import colour_of
+from vecchess.chess.rules import push_key
+from vecchess.jit import inline, kernel
+from vecchess.rng import random_u64
+from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, NUM_OUTCOMES, POSITION_WORDS
+from vecchess.store.records import GameRecords
+from vecchess.store.targets import action_index, index_actions, target_weight
+from vecchess.train.data.shard_block import (
+    COLUMN,
+    HAS_POLICY,
+    HAS_TARGET,
+    HAS_VALUE,
+    NUM_GAMES_PLACE,
+    ShardBlock,
+    address_table,
+)
+from vecchess.train.data.value_targets import PLAIN_RULES, SampleRules, wdl_value
 
 ArrayT = TypeVar("ArrayT")
 OtherT = TypeVar("OtherT")
 
-PREFETCH = 4
-"""Batches that each loader process makes ahead of the trainer."""
+_START, _RESULT, _OFFSETS = COLUMN["start"], COLUMN["result"], COLUMN["offsets"]
+_ACTION, _WIN, _DRAW = COLUMN["action"], COLUMN["win"], COLUMN["draw"]
+_PROB, _STEPS, _FACTS = COLUMN["prob"], COLUMN["steps"], COLUMN["facts"]
+_RETURNED, _TARGET_OFFSETS = COLUMN["returned"], COLUMN["target_offsets"]
+_TARGET_ACTION, _TARGET_PROB = COLUMN["target_action"], COLUMN["target_prob"]
+_LEGAL_BYTES = 2 * MAX_MOVES
+CASTLING_PLANES = (12, 16)
+"""First and end of the planes of castling rights, see ``chess/planes.py``."""
+_STREAM = 0x6D6972726F72
+"""Keeps these draws apart from others with the same seed: the word "mirror"."""
+_U = np.uint64
+_HALF = _U(1 << 63)
 _COLUMNS_BEHIND_PLANES: dict[str, tuple[tuple[int, ...], Any]] = {
     "played": ((), np.int64),
     "steps": ((), np.int64),
@@ -52,7 +94,7 @@ class Samples(NamedTuple, Generic[ArrayT]):
     prob: float32[B]          probability with which the move was drawn
     steps: int64[B]           time steps the network took; 0: it did not evaluate the position
     advantage: float32[B]     ``returned`` less ``value``, win minus loss; 0 without a value
-    returned: float32[B, 3]   return as win, draw, loss: see ``returns.py``
+    returned: float32[B, 3]   return as win, draw, loss: see ``value_targets.py``
 
     The policy is the recorded target of a search where there is one. Otherwise it is one-hot on
     the move played: the whole recommendation of a full search without a target (an engine's), and
@@ -104,55 +146,196 @@ def _columns(num_planes: int) -> dict[str, tuple[tuple[int, ...], Any]]:
     return {"planes": ((num_planes,), np.uint64)} | _COLUMNS_BEHIND_PLANES
 
 
-class SharedBuffers:
-    """One buffer for each batch under way, shared by the trainer and its loader processes.
+def collate(
+    table: NDArray[np.int64],
+    blocks: NDArray[np.int64],
+    plies: NDArray[np.int64],
+    rows: Samples[NDArray[Any]],
+) -> None:
+    """Fill row i of ``rows`` with ply ``plies[i]`` of block ``blocks[i]``, both int64[B].
 
-    On Linux the memory is an anonymous file (``memfd_create``), so the size of /dev/shm, 64 MB
-    with Docker, does not matter (decision 81). All pages are allocated at the start: a page that
-    cannot be allocated later would end the writing process with SIGBUS.
+    ``table``: int64[blocks, columns] of ``address_table``, whose blocks the caller keeps alive.
+    ``rows`` hold zeros before: columns that a position lacks are not written.
     """
+    columns = (
+        (rows.planes, rows.legal, rows.num_legal, rows.played, rows.policy, rows.has_policy),
+        (rows.outcome, rows.value, rows.has_value, rows.prob, rows.steps),
+        (rows.advantage, rows.returned),
+    )
+    places = np.empty(NUM_ACTIONS, np.uint16)
+    _collate(lookup.address(), table, blocks, plies, cursor_memory(), places, columns)
 
-    def __init__(
-        self,
-        num_rows: int,
-        num_workers: int = 0,
-        prefetch: int = PREFETCH,
-        planes: int = NUM_PLANES,
-    ) -> None:
-        """Buffers for ``num_workers`` loader processes; with 0, one for this process.
 
-        ``num_rows``: B of the largest batch; ``planes``: P. Raises
-        ConfigError where there is not enough memory.
-        """
-        self.num_rows = num_rows
-        self.num_planes = planes
-        self.num_workers = num_workers
-        self.ahead = prefetch * num_workers
-        """Batches under way besides the one in use."""
-        self._num_bytes = num_rows * row_bytes(self.num_planes)
-        self._arena: Arena | None = None
-        self._own = np.zeros(0 if num_workers else self._num_bytes, np.uint8)
-        if num_workers:
-            self._arena = self._share((self.ahead + 1) * self._num_bytes)
+def make_samples(
+    records: GameRecords,
+    plies: NDArray[np.int64],
+    rules: SampleRules = PLAIN_RULES,
+    planes: int = NUM_PLANES,
+) -> Samples[NDArray[Any]]:
+    """The positions before ``plies``: int64[B], indices into the ply columns, in any order.
 
-    def __getitem__(self, index: int) -> NDArray[np.uint8]:
-        """uint8[num_rows * row_bytes(P)]: buffer ``index`` modulo ``ahead`` + 1."""
-        if self._arena is None:
-            return self._own
-        first = index % (self.ahead + 1) * self._num_bytes
-        return np.frombuffer(self._arena.buffer, np.uint8, self._num_bytes, first)
+    ``planes`` is the number of input planes.
+    Raises DataError where a recorded move is illegal or a target does not fit its position, in any
+    game of ``records``.
+    """
+    block = ShardBlock.of(records, rules)
+    rows = empty_samples(len(plies), planes)
+    blocks = np.zeros(len(plies), np.int64)
+    collate(address_table([block]), blocks, np.asarray(plies, np.int64), rows)
+    return rows
 
-    def _share(self, size: int) -> Arena:
-        try:
-            if sys.platform != "linux":
-                return Arena(size)  # in /dev/shm or the folder for temporary files
-            handle = os.memfd_create("vecchess-batches")
-            weakref.finalize(self, os.close, handle)
-            os.posix_fallocate(handle, 0, size)
-            return Arena(size, handle)
-        except OSError as error:
-            raise ConfigError(
-                f"{self.num_workers} loader processes need {size / 2**20:,.0f} MB of memory for "
-                f"{self.ahead + 1} batches of {self.num_rows:,} under way: {error.strerror}; use "
-                "--loaders 0, or fewer, or a smaller --batch-size"
-            ) from None
+
+@kernel
+def _collate(tables, table, blocks, plies, memory, places, columns):  # type: ignore[no-untyped-def]
+    cursor, history = cursor_of(memory), history_length(columns[0][0].shape[1])
+    index = np.int64(places.ctypes.data)
+    for row in range(len(plies)):
+        block, ply = table[blocks[row]], plies[row]
+        game = _game_of(block[_OFFSETS], block[NUM_GAMES_PLACE], ply)
+        first = load_i32(block[_OFFSETS], game)
+        _replay_to(tables, block, game, first, ply, cursor, history)
+        _write_inputs(tables, block[_ACTION], ply, cursor, index, columns[0], row)
+        _write_policy(block, ply, index, columns[0], row)
+        outcome = np.int64(np.int8(load_u8(block[_RESULT], game)))
+        is_black = colour_of(cursor[0]) != np.uint64(0)
+        _write_values(block, ply, -outcome if is_black else outcome, columns[1], columns[2], row)
+
+
+@inline
+def _game_of(offsets: Any, num_games: Any, ply: Any) -> Any:
+    """The last game that begins at ``ply`` or before."""
+    low, high = np.int64(0), np.int64(num_games)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if load_i32(offsets, middle) <= ply:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inline
+def _replay_to(
+    tables: Any, block: Any, game: Any, first: Any, last: Any, cursor: Any, history: Any
+) -> None:
+    """Set up the game and make its moves ``first`` .. ``last`` - 1; of the positions on the way
+    only the last ``history`` - 1 are stored."""
+    begin_game(cursor, block[_START] + game * 8 * POSITION_WORDS, history)
+    for ply in range(first, last):
+        play_action(tables, cursor, load_u16(block[_ACTION], ply), last - ply < history)
+
+
+@inline
+def _write_inputs(
+    tables: Any, actions: Any, ply: Any, cursor: Any, places: Any, columns: Any, row: Any
+) -> None:
+    """Write planes, legal moves, and the index of the move played."""
+    planes, legal, num_legal, played, _, _ = columns
+    position, keys, _, moves = cursor
+    generated = generate_moves(tables, position, moves)
+    count = np.int64(generated & 0xFFFF)
+    listed = np.int64(legal.ctypes.data) + row * _LEGAL_BYTES
+    inputs = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
+    repetitions, rows = push_key(position, keys), (inputs, listed)
+    write_question(tables, cursor, generated, repetitions, planes.shape[1], rows)
+    index_actions(listed, count, places)
+    num_legal[row] = count
+    played[row] = action_index(listed, count, places, load_u16(actions, ply))
+
+
+@inline
+def _write_policy(block: Any, ply: Any, places: Any, columns: Any, row: Any) -> None:
+    """Write the target policy: the recorded one, or one-hot on the move played (decision 21)."""
+    _, legal, num_legal, played, policy, has_policy = columns
+    facts = load_u8(block[_FACTS], ply)
+    has_policy[row] = facts & HAS_POLICY != 0
+    if facts & HAS_TARGET == 0:
+        policy[row, played[row]] = 1.0
+        return
+    listed, count = np.int64(legal.ctypes.data) + row * _LEGAL_BYTES, np.int64(num_legal[row])
+    actions, weights = block[_TARGET_ACTION], block[_TARGET_PROB]
+    first = load_i32(block[_TARGET_OFFSETS], ply)
+    end = load_i32(block[_TARGET_OFFSETS], ply + 1)
+    total = target_weight(listed, count, places, (actions, weights, first, end))
+    for item in range(first, end):
+        place = action_index(listed, count, places, load_u16(actions, item))
+        policy[row, place] = load_u16(weights, item) / total
+
+
+@inline
+def _write_values(
+    block: Any, ply: Any, result: Any, evaluation: Any, returns: Any, row: Any
+) -> None:
+    """Write ``result``, the game's for the mover, the recorded value, the return and advantage."""
+    outcome, value, has_value, prob, steps = evaluation
+    advantage, returned = returns
+    outcome[row] = result
+    prob[row] = load_f32(block[_PROB], ply)
+    steps[row] = load_u8(block[_STEPS], ply)
+    win, loss = load_f32(block[_RETURNED], 2 * ply), load_f32(block[_RETURNED], 2 * ply + 1)
+    returned[row, 0], returned[row, 1], returned[row, 2] = win, 1.0 - win - loss, loss
+    if load_u8(block[_FACTS], ply) & HAS_VALUE == 0:
+        return
+    recorded = wdl_value(load_u16(block[_WIN], ply), load_u16(block[_DRAW], ply))
+    has_value[row] = True
+    for index in range(3):
+        value[row, index] = recorded[index]
+    advantage[row] = win - loss - recorded[0] + recorded[2]
+
+
+@cache
+def mirrored_actions() -> NDArray[np.uint16]:
+    """uint16[4672]: the mirror image of each action."""
+    steps = plane_steps() * (-1, 1)
+    kinds = [_kind(plane, *step) for plane, step in enumerate(plane_steps())]
+    mirrored = [kinds.index(_kind(plane, *step)) for plane, step in enumerate(steps)]
+    planes, squares = np.divmod(np.arange(NUM_ACTIONS), 64)
+    actions: NDArray[np.uint16] = (np.array(mirrored)[planes] * 64 + (squares ^ 7)).astype(
+        np.uint16
+    )
+    return actions
+
+
+def _kind(plane: int, files: int, ranks: int) -> tuple[int, int, int]:
+    """Underpromotion piece (-1: none) and step in files and ranks of a move plane."""
+    under = plane - UNDERPROMOTION_PLANE
+    return (under // 3 if under >= 0 else -1), int(files), int(ranks)
+
+
+def mirror(
+    planes: NDArray[np.uint64],
+    legal: NDArray[np.uint16],
+    num_legal: NDArray[np.int32],
+    seed: int,
+    step: int,
+    first_row: int = 0,
+) -> None:
+    """Mirror a random half of the rows without castling rights, in place.
+
+    planes: uint64[B, P]; legal: uint16[B, L], of which num_legal: int32[B] are valid; they keep
+    their order. (seed, step, first_row + i) alone decides row i. Only the newest position's rights
+    count, and earlier positions are mirrored with it (decision 14).
+    """
+    _mirror(planes, legal, num_legal, mirrored_actions(), seed ^ _STREAM, step, first_row)
+
+
+@kernel
+def _mirror(planes, legal, num_legal, actions, seed, step, first_row):  # type: ignore[no-untyped-def]
+    for row in range(len(num_legal)):
+        rights = _U(0)
+        for plane in range(CASTLING_PLANES[0], CASTLING_PLANES[1]):
+            rights |= planes[row, plane]
+        if rights != _U(0) or random_u64(seed, step, first_row + row) < _HALF:
+            continue
+        for plane in range(planes.shape[1]):
+            planes[row, plane] = mirror_board(planes[row, plane])
+        for index in range(num_legal[row]):
+            legal[row, index] = actions[legal[row, index]]
+
+
+@inline
+def mirror_board(board: Any) -> Any:
+    """``uint64``: a bitboard with its files mirrored, i.e. the bits of every byte reversed."""
+    board = (board >> _U(1) & _U(0x5555555555555555)) | (board & _U(0x5555555555555555)) << _U(1)
+    board = (board >> _U(2) & _U(0x3333333333333333)) | (board & _U(0x3333333333333333)) << _U(2)
+    return (board >> _U(4) & _U(0x0F0F0F0F0F0F0F0F)) | (board & _U(0x0F0F0F0F0F0F0F0F)) << _U(4)

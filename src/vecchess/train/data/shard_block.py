@@ -27,8 +27,7 @@ from vecchess.store.targets import (
     target_error,
     target_weight,
 )
-from vecchess.train.data.returns import has_evaluation, lambda_returns
-from vecchess.train.data.sample_rules import SampleRules
+from vecchess.train.data.value_targets import SampleRules, has_evaluation, lambda_returns
 
 HAS_VALUE, HAS_POLICY, HAS_TARGET = 1, 2, 4
 """Bits of ``facts``."""
@@ -43,7 +42,7 @@ class ShardBlock:
                                ``GameRecords``
     action, win, draw: uint16[plies], prob: float32[plies], steps: uint8[plies]   the same
     facts: uint8[plies]        bits HAS_VALUE, HAS_POLICY, HAS_TARGET
-    returned: float32[plies, 2]    win and loss of the return, see ``returns.py``
+    returned: float32[plies, 2]    win and loss of the return, see ``value_targets.py``
     target_offsets: int32[plies + 1], target_action, target_prob: uint16[E]   the same; no
                                offsets where the shard has no target at all
     trainable: int32[K]        the plies to learn from, ascending

@@ -24,8 +24,8 @@ from vecchess.runtime.freed_memory import keep_freed_memory
 from vecchess.snn.modules.exact_sums import on_grid
 from vecchess.snn.modules.network import unpack_bitboards
 from vecchess.snn.torch_integer import exported, from_integers
+from vecchess.train.data.batch_spec import BatchShares, part_rows
 from vecchess.train.data.samples import Samples
-from vecchess.train.step.batch_shares import BatchShares, part_rows
 from vecchess.train.step.device_batcher import (
     AllReducer,
     StepMetrics,
@@ -36,12 +36,9 @@ from vecchess.train.step.device_batcher import (
     read_numbers,
     split_rows,
 )
-from vecchess.train.step.gradient_sum import GradientSum
 from vecchess.train.step.losses import OBJECTIVES, StepOutputs, step_outputs
-from vecchess.train.step.optimiser import make_optimiser
-from vecchess.train.step.schedule import Schedule
+from vecchess.train.step.optimiser import GradientSum, Schedule, WeightAverage, make_optimiser
 from vecchess.train.step.trained_module import LearnedNet, TrainedModule, exported_net
-from vecchess.train.step.weight_average import WeightAverage
 
 MOST_SKIPPED = 20
 """Updates skipped in a row that end a run; fp16 takes 16 to get from its first scale to 1."""
