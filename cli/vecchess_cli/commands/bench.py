@@ -86,11 +86,11 @@ def inference(settings: dict[str, Any], json: Json = False) -> None:
     Example:  vecchess bench inference --net small --gpus cpu --cores 1 --json
     """
     from vecchess.bench import inference, module_inference
-    from vecchess.networks.module_spelling import is_module
+    from vecchess.inference.source import find
     from vecchess_cli.tables.inference_tables import print_inference
 
     config = build_from_flags(InferenceBench, settings)
-    library = module_inference if is_module(config.net) else inference
+    library = module_inference if find(config.net).kind == "module" else inference
     facts = library.run(config)
     print_inference(results(json), facts)
     if json:

@@ -25,12 +25,13 @@ from vecchess.bench.paired_timing import (
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.config.bench_settings import InferenceBench
 from vecchess.errors import ConfigError, VecchessError
+from vecchess.inference.open_network import require_integers
 from vecchess.inference.requests import Requests
+from vecchess.inference.source import find
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import GPU_SLOTS, parse_gpus
-from vecchess.selfplay.worker.networks import load_or_create, require_integers
+from vecchess.selfplay.worker.networks import require_playable
 from vecchess.selfplay.worker.random_requests import random_requests
-from vecchess.selfplay.worker.setup import require_playable
 from vecchess.snn.create import create_twin
 from vecchess.snn.integer.integer_net import IntegerNet
 
@@ -74,7 +75,8 @@ def open_contest(config: InferenceBench) -> Iterator[Contest]:
     ``VecchessError`` if one of our engines answers differently from reference.
     """
     setup, num = prepared(config)
-    net = require_integers(load_or_create(config.net, config.seed), "bench inference")
+    network = find(config.net).load(config.seed)
+    net = require_integers(network, config.net, "bench inference")
     require_playable(net, config.net)
     questions = random_requests(num, config.seed, net.config.num_planes)
     with torch_set_up(setup.threads):

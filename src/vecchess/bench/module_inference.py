@@ -92,7 +92,7 @@ def _compared(
     return {
         "schema": SCHEMA,
         "device": device,
-        "net": str(net.spelling),
+        "net": str(net.spec),
         "sha256": net.sha256,
         "slots": setup.slots,
         "threads": setup.threads,

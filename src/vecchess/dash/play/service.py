@@ -32,7 +32,7 @@ from vecchess.dash.play.play_game import (
 from vecchess.dash.play.spike_helper import SpikeHelper
 from vecchess.dash.play.uci_engine import PlayEngine, PlayStrength
 from vecchess.errors import ConfigError
-from vecchess.networks.module_spelling import is_module
+from vecchess.inference.source import find
 from vecchess.uci.uci_board import UciGame
 
 IDLE_S = 300.0
@@ -96,7 +96,7 @@ class PlayService:
         """The network's spikes at the position; raises ConfigError and HelperFailed."""
         net = await self._net(asked.network)
         await run_in_threadpool(_game_with_moves, asked)
-        unseen = MODULE_UNSEEN if is_module(net) else NO_NEURONS.get(net)
+        unseen = MODULE_UNSEEN if find(net).kind == "module" else NO_NEURONS.get(net)
         if unseen is not None:
             return {"line": unseen, "layers": [], "values": [], "policy": []}
         async with self.spikes.lend("") as helper:
