@@ -23,7 +23,6 @@ from bench.fake_device import FAKE
 from vecchess.config import SelfplayConfig
 from vecchess.runtime.devices import CPU
 from vecchess.selfplay.supervisor.supervisor import RunResult, Supervisor
-from vecchess.selfplay.worker.networks import store_configured_net
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import pin_run
@@ -71,7 +70,7 @@ def _generations(
     run = RunFolder(path)
     run.create()
     pin_run(run, config)
-    net = store_configured_net(config, None, run)
+    net = config.net
     by_positions = kind == "positions"
     found, games = [], options.positions // options.mean_plies
     with Supervisor(

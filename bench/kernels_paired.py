@@ -100,11 +100,11 @@ def _backend(case: str, slots: int) -> tuple[Any, int]:
     """The backend of a case, on one thread, and the planes that its network sees."""
     from vecchess.inference.backend_registry import open_backend
     from vecchess.inference.exit_rule import ExitRule
-    from vecchess.selfplay.worker.networks import load_or_create
+    from vecchess.inference.source import find
     from vecchess.snn.create import create_twin
 
     name, _, kind = case.partition(":")
-    net = load_or_create(name, 0)
+    net = find(name).load()
     if kind == "twin":
         net = create_twin(net.config, 0)
     rule = ExitRule.from_metadata(net.exit_rule) if kind == "exits" else ExitRule.never()

@@ -32,8 +32,8 @@ from vecchess.chess.planes import POSITION_INPUTS, encode_planes
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.export.game_source import ExportSource, RecordedGame
 from vecchess.export.lc0_export import to_chunk
+from vecchess.inference.lc0_backend import Lc0Backend
 from vecchess.inference.requests import Requests
-from vecchess.lc0.lc0_backend import Lc0Backend
 from vecchess.lc0.lc0_moves import move_indices
 from vecchess.lc0.lc0_planes import CLASSICAL, PLANES_PER_POSITION, reversed_in_bytes
 from vecchess.lc0.weights_file import load_weights

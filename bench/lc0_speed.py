@@ -14,7 +14,7 @@ from time import process_time
 import numpy as np
 
 from vecchess.chess.planes import POSITION_INPUTS
-from vecchess.lc0.lc0_backend import Lc0Backend
+from vecchess.inference.lc0_backend import Lc0Backend
 from vecchess.lc0.weights_file import load_weights
 from vecchess.selfplay.worker.random_requests import random_requests
 

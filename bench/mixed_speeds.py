@@ -29,7 +29,6 @@ from vecchess.config import SelfplayConfig, TrainConfig
 from vecchess.runtime.devices import CPU
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.supervisor import Supervisor
-from vecchess.selfplay.worker.networks import store_configured_net
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
 from vecchess.store.run_folder import RunFolder
@@ -133,7 +132,7 @@ def _turns_per_s(num_workers: int, by_speed: bool) -> dict[str, Any]:
         run = RunFolder(Path(folder) / "run")
         run.create()
         pin_run(run, config)
-        net, devices = store_configured_net(config, None, run), [CPU] * num_workers
+        net, devices = config.net, [CPU] * num_workers
         with Supervisor(config, run, devices, NoDisplay(), seating=seating) as supervisor:
             for number in range(GENERATIONS):
                 segments = seating.segments(number, number + 1)

@@ -96,7 +96,7 @@ def run(config: InferenceBench) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "device": setup.device,
-        "net": str(net.spelling),
+        "net": str(net.spec),
         "slots": setup.slots,
         "threads": setup.threads,
         "positions": num,

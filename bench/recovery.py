@@ -129,7 +129,7 @@ def main() -> None:
         run = RunFolder(Path(folder) / "run")
         run.create()
         with Precompiler(config, people.print) as warmup:
-            net = store_configured_net(config, configured_network(config), run)
+            net = store_configured_net(configured_network(config), run)
             warmup.finish(net)
         with Supervisor(config, run, parse_gpus(config.gpus), killer) as campaign:
             campaign.play(net, range(ENDLESS))

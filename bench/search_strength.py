@@ -22,11 +22,12 @@ from vecchess.arena.game_batch import GameBatch
 from vecchess.arena.match.play_match import DEFAULT_CONCURRENCY, play_match
 from vecchess.arena.player_protocol import choose_moves
 from vecchess.arena.players.network_player import SearchPlayer
-from vecchess.bench.search import OpenedEvaluator, open_evaluator
+from vecchess.bench.search import open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.chess960 import start_positions
 from vecchess.config import MatchConfig, TreeConfig, build
 from vecchess.errors import VecchessError
+from vecchess.inference.open_network import OpenNetwork
 
 NEGATIVE = 3
 
@@ -79,7 +80,7 @@ def _trees(options: argparse.Namespace) -> list[TreeConfig]:
 
 
 def _side(
-    tree: TreeConfig, judge: OpenedEvaluator, games: int, options: argparse.Namespace
+    tree: TreeConfig, judge: OpenNetwork, games: int, options: argparse.Namespace
 ) -> SearchPlayer:
     temperature = options.temperature
     if temperature is None:

@@ -97,7 +97,7 @@ def main() -> int:
         run = RunFolder(Path(folder))
         run.create()
         with Precompiler(config, Console(stderr=True).print) as warmup:
-            net = store_configured_net(config, configured_network(config), run)
+            net = store_configured_net(configured_network(config), run)
             warmup.finish(net)
         devices = parse_gpus(config.gpus)
         with StopSignals() as stops, Supervisor(config, run, devices, sampler, stops) as supervisor:

@@ -29,12 +29,13 @@ LAYERS = [
     ["importers"],
     ["store"],
     ["search"],
-    ["lc0"],
     ["inference"],
+    ["lc0"],
     ["snn"],
     ["networks"],
     ["chess"],
     ["config", "rng", "jit", "llvm", "machine_limits", "memory_layout", "runtime"],
+    ["spec"],
     ["shapes", "errors", "safe_parse", "__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

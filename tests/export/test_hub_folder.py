@@ -8,7 +8,7 @@ import pytest
 from tests.export.test_onnx_export import net_of
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.export.hub_folder import export_hub
-from vecchess.selfplay.worker.networks import load_or_create
+from vecchess.inference.source import find
 from vecchess.snn.integer.net_file import load_net, save_net
 
 
@@ -19,7 +19,7 @@ def test_a_folder_is_read_as_the_network_it_was_made_of(tmp_path: Path) -> None:
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["README.md", "config.json", "model.safetensors"]
     assert (folder / "model.safetensors").read_bytes() == file.read_bytes()
-    assert load_net(folder).sha256 == load_or_create(str(folder), 0).sha256 == net.sha256
+    assert load_net(folder).sha256 == find(str(folder)).load().sha256 == net.sha256
     config = json.loads((folder / "config.json").read_text())
     assert config["sha256"] == net.sha256
     assert config["config"] == net.config.facts()

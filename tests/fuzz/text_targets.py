@@ -14,7 +14,7 @@ from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import read_evaluation
 from vecchess.importers.opening_file import read_openings
 from vecchess.importers.pgn_import import RESULTS, read_main_line
-from vecchess.networks.module_spelling import ModuleSpelling
+from vecchess.networks.module_spec import ModuleSpec
 from vecchess.snn.create import sizes_of
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import (
@@ -196,7 +196,7 @@ TARGETS = (
     Target(
         "module",
         lambda: [b"module:pack.age:make?depth=3&chunk=16&weights=a%26b.safetensors"],
-        plain(lambda data: str(ModuleSpelling.parse(data.decode(errors="replace")))),
+        plain(lambda data: str(ModuleSpec.parse(data.decode(errors="replace")))),
         "text",
         (b"module:", b"weights=", b"chunk=", b"%", b"&", b"?"),
     ),

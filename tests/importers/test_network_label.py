@@ -20,9 +20,9 @@ from vecchess.importers.network_label import LEAST_SHARE, gather_network_labels,
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.lc0_backend import Lc0Backend
 from vecchess.inference.reference import ReferenceBackend
 from vecchess.inference.requests import Requests
-from vecchess.lc0.lc0_backend import Lc0Backend
 from vecchess.lc0.weights_file import load_weights
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.net_file import load_net, save_net

@@ -40,7 +40,7 @@ def test_auto_takes_the_fastest(hopper: pytest.MonkeyPatch) -> None:
 def test_auto_falls_back_to_torch_and_says_why(hopper: pytest.MonkeyPatch) -> None:
     def reason(config: NetConfig = CONFIG) -> str:
         name, reason = choose_backend("auto", config, GPU)
-        assert name == "torch"
+        assert name == "reference"
         assert reason.startswith("using plain torch, which is slower: ")
         return reason
 
@@ -69,7 +69,7 @@ def test_a_gpu_that_torch_cannot_use_is_refused_with_torchs_reason(
 
     hopper.setattr(torch.cuda, "is_available", lambda: False)
     hopper.setattr(torch.cuda, "init", init)
-    for name in ("auto", "torch", "cuda"):
+    for name in ("auto", "reference", "cuda"):
         with pytest.raises(ConfigError, match="is too old") as caught:
             open_backend(name, NET, 1, device=GPU)
         assert str(caught.value) == (
@@ -124,10 +124,10 @@ def test_a_factory_that_cannot_be_called(backend: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("backend", "said"),
     [
-        ("gpu", "should be one of 'auto', 'cpu', 'cuda', 'torch', 'reference', or module:factory"),
+        ("gpu", "should be one of 'auto', 'cpu', 'cuda', 'reference', or module:factory"),
         ("1:open", "is not module:factory"),
-        (f"{HERE}?scale=1&scale=2", "scale: give key=value, each key once"),
-        (f"{HERE}?scale", "scale: give key=value"),
+        (f"{HERE}?scale=1&scale=2", "scale is given twice"),
+        (f"{HERE}?scale", "'scale' is no setting: write NAME=VALUE"),
     ],
 )
 def test_names_that_are_not_understood(backend: str, said: str) -> None:
@@ -136,5 +136,7 @@ def test_names_that_are_not_understood(backend: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-def test_torch_is_the_reference() -> None:
-    assert isinstance(open_backend("torch", NET, 1), ReferenceBackend)
+def test_plain_torch_is_called_the_reference() -> None:
+    assert isinstance(open_backend("reference", NET, 1), ReferenceBackend)
+    with pytest.raises(ConfigError, match="should be 'reference', as plain torch is called now"):
+        build(SelfplayConfig, {"backend": "torch"})

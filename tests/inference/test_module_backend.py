@@ -83,12 +83,12 @@ def test_no_slot_takes_more_than_its_steps() -> None:
     assert (found[2] == 5).all()
 
 
-def test_numbers_that_are_not_finite_are_an_error() -> None:
+def test_nan_is_an_error() -> None:
     net = create_module_net(f"{HERE}:leaking", seed=0)
     backend = open_backend("auto", net, 2)
     net.tensors["wdl.bias"][0] = torch.nan
     backend.replace_network(net)
-    with pytest.raises(NetworkError, match="not finite"):
+    with pytest.raises(NetworkError, match="answers with NaN"):
         answer(backend, random_requests(2, 2, 25), [0, 1], 2)
 
 

@@ -16,8 +16,9 @@ from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS, encode_planes
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.inference.engine import SlotEngine
+from vecchess.inference.float_backend import UNITS
+from vecchess.inference.lc0_backend import Lc0Backend
 from vecchess.inference.requests import Requests
-from vecchess.lc0.lc0_backend import UNITS, Lc0Backend
 from vecchess.lc0.lc0_moves import lc0_moves
 from vecchess.lc0.lc0_network import Lc0Network
 from vecchess.lc0.weights_file import load_weights, parse_weights

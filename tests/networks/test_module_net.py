@@ -20,7 +20,7 @@ HERE = "module:tests.networks.modules"
 def _opened(text: str) -> ModuleNet:
     """The network, checked as a backend does."""
     net = create_module_net(text, seed=0)
-    check_step_module(net.module(), net.config, net.spelling.chunk or 4)
+    check_step_module(net.module(), net.config, net.spec.chunk or 4)
     return net
 
 
@@ -37,10 +37,10 @@ def test_weights_come_from_the_seed_alone() -> None:
 def test_a_file_gives_the_same_network(tmp_path: Path) -> None:
     net, file = create_module_net(f"{HERE}:leaking?least=3", seed=3), tmp_path / "n.safetensors"
     save_module_net(net, file)
-    text = str(net.spelling.with_weights(file))
+    text = str(net.spec.with_weights(file))
     read = create_module_net(text, seed=9)
     assert read.sha256 == net.sha256
-    assert str(read.spelling) == f"{HERE}:leaking?least=3"
+    assert str(read.spec) == f"{HERE}:leaking?least=3"
     with pytest.raises(NetworkError, match=r"holds weights of module:tests.*:leaking\?least=3: na"):
         load_net(file)
 
@@ -109,7 +109,7 @@ def test_a_factory_that_cannot_be_called_is_refused(factory: str, line: str) -> 
 
 
 def test_one_row_at_a_time_mixes_nothing() -> None:
-    assert _opened(f"{HERE}:mixing?chunk=1").spelling.chunk == 1
+    assert _opened(f"{HERE}:mixing?chunk=1").spec.chunk == 1
 
 
 def test_files_keep_the_versions_of_libraries(tmp_path: Path) -> None:

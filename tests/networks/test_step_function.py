@@ -37,7 +37,7 @@ def test_a_state_keeps_its_type() -> None:
     net = create_module_net(f"{HERE}:remembering?precision=bf16", seed=0)
     module, planes = net.module(), torch.ones(3, net.config.num_planes, 8, 8)
     state = module.initial_state(3)
-    policy, wdl, after = step_function(module, net.spelling, torch.device("cpu"))(planes, state)
+    policy, wdl, after = step_function(module, net.spec, torch.device("cpu"))(planes, state)
     assert policy.dtype == wdl.dtype == torch.float32
     assert [tensor.dtype for tensor in leaves(after)] == [torch.float32]
     with torch.autocast("cpu", torch.bfloat16):
@@ -75,5 +75,5 @@ def check(text: str) -> None:
     """Check a module as a backend does, in this thread."""
     net = create_module_net(text, seed=0)
     module = net.module()
-    step = step_function(module, net.spelling, torch.device("cpu"))
+    step = step_function(module, net.spec, torch.device("cpu"))
     check_step_module(module, net.config, 4, [step])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from vecchess.errors import ConfigError
-from vecchess.runtime.plugin import is_plugin, load_plugin, plugin_file
+from vecchess.runtime.plugin import load_plugin, plugin_file
 
 
 @pytest.fixture
@@ -36,9 +36,3 @@ def test_a_function_in_the_current_folder_is_found(folder: Path) -> None:
 def test_what_cannot_be_loaded_is_named(folder: Path, text: str, part: str) -> None:
     with pytest.raises(ConfigError, match=part):
         load_plugin(text)
-
-
-def test_what_has_the_form_of_a_plugin() -> None:
-    assert is_plugin("package.module:make_player")
-    for text in ("random", "net:", ":make", "module:", "minimax:2", "net:a b", "uci:./engine"):
-        assert not is_plugin(text), text

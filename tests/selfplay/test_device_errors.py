@@ -14,6 +14,7 @@ from bench.fake_device import FAKE
 from tests.store.games import shard
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DeviceError, WorkerDied
+from vecchess.inference.open_network import FEWEST_SLOTS
 from vecchess.runtime.devices import CPU, Device, Share, share_out
 from vecchess.runtime.json_pipe import JsonPipe
 from vecchess.runtime.signals import stop_signals
@@ -22,7 +23,7 @@ from vecchess.selfplay.supervisor import worker_pool
 from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
 from vecchess.selfplay.worker import worker
 from vecchess.selfplay.worker.protocol import COMPILING
-from vecchess.selfplay.worker.setup import FEWEST_SLOTS, build_server
+from vecchess.selfplay.worker.setup import build_server
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.net_file import save_net

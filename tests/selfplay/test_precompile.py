@@ -8,6 +8,7 @@ import pytest
 
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.config import SelfplayConfig, TreeConfig
+from vecchess.inference.source import find
 from vecchess.jit import cache_dir
 from vecchess.runtime.devices import CPU, Device
 from vecchess.selfplay.worker import precompile
@@ -71,24 +72,29 @@ def test_who_waits_can_look_and_leave(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_helper_asks_a_network_while_others_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precompile, "num_cores", lambda: 2)
-    with network_compiler(SelfplayConfig(net="default")):
+    with network_compiler(find("default"), "auto"):
         (helper,) = active_children()
         helper.join(120)
         assert helper.exitcode == 0
-    with pytest.raises(KeyError), network_compiler(SelfplayConfig(net="default")):
+    with pytest.raises(KeyError), network_compiler(find("default"), "auto"):
         raise KeyError
     assert not active_children()
 
 
 @pytest.mark.parametrize(
     ("net", "backend", "cores"),
-    [("material", "auto", 2), ("tiny", "auto", 2), ("default", "torch", 2), ("default", "cpu", 1)],
+    [
+        ("material", "auto", 2),
+        ("tiny", "auto", 2),
+        ("default", "reference", 2),
+        ("default", "cpu", 1),
+    ],
 )
 def test_no_helper_where_none_is_of_use(
     net: str, backend: str, cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(precompile, "num_cores", lambda: cores)
-    with network_compiler(SelfplayConfig(net=net, backend=backend)):
+    with network_compiler(find(net), backend):
         assert not active_children()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from vecchess.config import SelfplayConfig
 from vecchess.inference.backend_registry import BackendChoice
+from vecchess.inference.playable_net import BUILT_IN_SIZES
 from vecchess.inference.tune.slot_search import Rung, SlotLimits
 from vecchess.inference.tune.tuning_cache import TuningKey, store_tuned
 from vecchess.runtime.devices import CPU, Device, Share
@@ -41,7 +42,7 @@ def test_tuning_is_remembered_and_taken_up(network: IntegerNet) -> None:
     assert [rung.slots for rung in tuned.rungs] == [rung.slots for rung in seen] == [4, 8]
     assert tuned.limits.nbytes is not None
     assert with_remembered_slots(config, network.config, [CPU]).slots == tuned.chosen.slots
-    assert with_remembered_slots(config, None, [CPU]) is config
+    assert with_remembered_slots(config, BUILT_IN_SIZES, [CPU]) is config
     assert with_remembered_slots(config, network.config, [GPU]) is config
     named = config.model_copy(update={"backend": "cpu"})
     assert with_remembered_slots(named, network.config, [CPU]).slots == tuned.chosen.slots

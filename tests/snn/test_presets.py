@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from vecchess.errors import ConfigError
-from vecchess.snn.create import create_network, create_twin, is_recipe, sizes_of
+from vecchess.snn.create import create_network, create_twin, sizes_of
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.presets import NetConfig, preset
 from vecchess.snn.topology import hidden_layers, layer_shapes, neuron_layers
@@ -110,10 +110,7 @@ def test_new_networks_have_a_graded_readout_where_there_is_one(tmp_path: Path) -
     assert sizes_of(str(plain)).readout == "spikes"
 
 
-def test_recipes(tmp_path: Path) -> None:
-    assert is_recipe("tiny")
-    assert is_recipe("my.toml")
-    assert not is_recipe("net.safetensors")
+def test_wrong_sizes_name_their_file(tmp_path: Path) -> None:
     file = tmp_path / "odd.toml"
     file.write_text("blocks = 1\nchannels = 33\n")
     with pytest.raises(ConfigError, match=r"odd.toml: channels"):

@@ -64,11 +64,11 @@ def info(net: Network, json: Json = False) -> None:
 
     Example:  vecchess net info default --json
     """
-    from vecchess.networks.module_spelling import is_module
+    from vecchess.inference.source import find
     from vecchess.snn.integer.bounds import net_facts
     from vecchess.snn.integer.net_file import load_net
 
-    if is_module(net):
+    if find(net).kind == "module":
         from vecchess.networks.module_net import create_module_net
 
         _show(net, create_module_net(net, seed=0).facts(), json)
@@ -92,11 +92,11 @@ def check(net: Network, json: Json = False) -> None:
 
     Example:  vecchess net check small.safetensors
     """
-    from vecchess.networks.module_spelling import is_module
+    from vecchess.inference.source import find
     from vecchess.snn.integer.bounds import check_bounds
     from vecchess.snn.integer.net_file import load_net
 
-    if is_module(net):
+    if find(net).kind == "module":
         _check_module(net, json)
         return
     report = check_bounds(load_net(net))

@@ -45,10 +45,7 @@ def tune(
     config = build_from_flags(SelfplayConfig, settings | {"net": net})
     devices = parse_gpus(config.gpus)
     see_only(devices[0])
-    network = configured_network(config)
-    if network is None:
-        raise ConfigError(f'"{net}" has no network to tune: name a network file or a preset')
-    tuned = library(config, network, devices, limits)
+    tuned = library(config, configured_network(config), devices, limits)
     _show(results(json), tuned)
     if json:
         print_json({"schema": 1, "net": net, **tuned.to_dict()})

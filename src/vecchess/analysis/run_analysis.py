@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from vecchess.analysis.analysis_result import Analysis
-from vecchess.analysis.open_evaluator import PositionEvaluator, compiling, open_evaluator
+from vecchess.analysis.open_evaluator import compiling, open_evaluator
 from vecchess.analysis.parse_position import STARTPOS, position_after
 from vecchess.analysis.search_progress import AnalysisObserver, OnProgress
 from vecchess.chess.chess960 import start_positions
 from vecchess.config import AnalyseConfig, TreeConfig
+from vecchess.inference.open_network import OpenNetwork
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.signals import OnSignal, StopSignals
 from vecchess.search.batch_search import BatchSearch
@@ -65,7 +66,7 @@ def lanes_for(sims: int) -> int:
     return min(MOST_LANES, max(1, sims // SIMS_A_LANE))
 
 
-def _compile(evaluator: PositionEvaluator, config: AnalyseConfig, report_line: ReportLine) -> None:
+def _compile(evaluator: OpenNetwork, config: AnalyseConfig, report_line: ReportLine) -> None:
     """Search once from the start position, so that compilation does not count as search time."""
     with compiling("analyse", config, report_line):
         tree = TreeConfig(search="puct", sims=2, cache_mb=1)

@@ -28,11 +28,11 @@ from vecchess.config.bench_settings import InferenceBench
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
+from vecchess.inference.source import find
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import GPU_SLOTS, parse_gpus
-from vecchess.selfplay.worker.networks import load_or_create
+from vecchess.selfplay.worker.networks import require_playable
 from vecchess.selfplay.worker.random_requests import random_requests
-from vecchess.selfplay.worker.setup import require_playable
 from vecchess.snn.create import create_twin
 from vecchess.snn.integer.integer_net import IntegerNet
 
@@ -49,6 +49,8 @@ BITS = "bits"
 class Contest:
     """One network, the positions, and our engines, opened and checked; ``fixed_T`` first."""
 
+    name: str
+    """What the network is called on the command line."""
     setup: EntrantSetup
     net: PlayableNet
     requests: Requests
@@ -76,7 +78,7 @@ def open_contest(config: InferenceBench) -> Iterator[Contest]:
     ``VecchessError`` if one of our engines answers differently from reference.
     """
     setup, num = prepared(config)
-    net = load_or_create(config.net, config.seed)
+    net = find(config.net).load(config.seed)
     require_playable(net, config.net)
     questions = random_requests(num, config.seed, net.config.num_planes)
     with torch_set_up(setup.threads):
@@ -88,7 +90,7 @@ def open_contest(config: InferenceBench) -> Iterator[Contest]:
                 own.append(open_twin(setup, twin, questions))
             except VecchessError as error:
                 no_twin = str(error)
-        yield Contest(setup, net, questions, own, twin, no_twin)
+        yield Contest(config.net, setup, net, questions, own, twin, no_twin)
 
 
 def describe(contest: Contest, laps: Laps) -> dict[str, Any]:
@@ -107,7 +109,7 @@ def describe(contest: Contest, laps: Laps) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "device": setup.device,
-        "net": net.config.preset if isinstance(net, IntegerNet) else str(net.spelling),
+        "net": net.config.preset if isinstance(net, IntegerNet) else contest.name,
         "sha256": net.sha256,
         "slots": setup.slots,
         "threads": setup.threads,

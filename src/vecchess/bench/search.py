@@ -1,6 +1,5 @@
 """``bench search``: speed and memory of searches of many positions, with any evaluator."""
 
-from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -8,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from vecchess.bench.throughput import ENDLESS, keep_to_cores
-from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.sample import random_games
 from vecchess.config import (
-    BUILT_IN_NETS,
     CONSTANT_NET,
     MATERIAL_NET,
     SelfplayConfig,
@@ -20,48 +17,40 @@ from vecchess.config import (
 )
 from vecchess.config.bench_settings import SearchBench
 from vecchess.errors import ConfigError
-from vecchess.inference.backend import Backend
+from vecchess.inference.open_network import OpenNetwork, open_loaded
+from vecchess.inference.source import find
 from vecchess.machine_limits import num_cores
-from vecchess.runtime.devices import CPU, Share, parse_gpus, see_only, share_out
+from vecchess.runtime.devices import CPU, parse_gpus, see_only, share_out
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.tree_memory import EDGE_BYTES, NODE_BYTES
-from vecchess.selfplay.worker.networks import load_or_create
-from vecchess.selfplay.worker.setup import open_network
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 
 SCHEMA = 1
 ROUNDS = 5
 
 
-@dataclass(frozen=True)
-class OpenedEvaluator:
-    """A network on its device, or a built-in evaluator, which takes no time."""
-
-    device: str
-    """Label for people."""
-    backend: Backend
-    num_planes: int = NUM_PLANES
-    """Of its input."""
-
-
-def open_evaluator(net: str, rows: int, gpus: str = "auto", **settings: object) -> OpenedEvaluator:
+def open_evaluator(net: str, rows: int, gpus: str = "auto", **settings: object) -> OpenNetwork:
     """An evaluator for R = ``rows`` request rows; settings: slots, threads, ... of self-play.
 
     Raises ConfigError for wrong settings, NetworkError for a network that cannot be used.
     """
     config = build(SelfplayConfig, {"net": net, "concurrent_games": rows} | settings)
-    if net in BUILT_IN_NETS:
-        share = Share(config.slots or rows, rows, movers=1, threads=1)
-        return OpenedEvaluator(CPU.label, open_network(config, None, net, CPU, share)[0])
-    devices = parse_gpus(gpus)
-    if len(devices) > 1:
-        raise ConfigError(f"--gpus {gpus}: a search is measured on one device at a time")
-    see_only(devices[0])
-    network = load_or_create(net, config.seed)
+    source, devices = find(net), [CPU]
+    if source.kind != "built-in":
+        devices = parse_gpus(gpus)
+        if len(devices) > 1:
+            raise ConfigError(f"--gpus {gpus}: a search is measured on one device at a time")
+        see_only(devices[0])
+    network = source.load(config.seed)
     config = with_remembered_slots(config, network.config, devices)
-    share = share_out(config, devices, ENDLESS)
-    backend, _ = open_network(config, network, net, devices[0], share)
-    return OpenedEvaluator(devices[0].label, backend, network.config.num_planes)
+    slots, threads = config.slots or rows, 1
+    if source.kind != "built-in":
+        share = share_out(config, devices, ENDLESS)
+        slots, threads = share.slots, share.threads
+    return open_loaded(
+        network, net, slots, exits=config.exits, backend=config.backend, device=devices[0],
+        threads=threads,
+    )  # fmt: skip
 
 
 def run(config: SearchBench) -> dict[str, Any]:
@@ -80,7 +69,7 @@ def run(config: SearchBench) -> dict[str, Any]:
         rows[MATERIAL_NET] = (_open(config, MATERIAL_NET), config.cache_mb)
     facts: dict[str, Any] = {
         "schema": SCHEMA,
-        "device": first.device,
+        "device": first.device.label,
         "net": config.net,
         "search": config.search,
         "sims": config.sims,
@@ -96,14 +85,14 @@ def run(config: SearchBench) -> dict[str, Any]:
     return facts
 
 
-def _open(config: SearchBench, net: str) -> OpenedEvaluator:
+def _open(config: SearchBench, net: str) -> OpenNetwork:
     names = ("backend", "slots", "threads", "seed")
     settings = {name: getattr(config, name) for name in names}
     return open_evaluator(net, config.games * config.lanes, config.gpus, **settings)
 
 
 def _measure(
-    config: SearchBench, evaluator: OpenedEvaluator, cache_mb: int, seconds: float
+    config: SearchBench, evaluator: OpenNetwork, cache_mb: int, seconds: float
 ) -> dict[str, Any]:
     search = MeasuredSearch(config, evaluator, cache_mb)
     search.search_batch()  # compiles, and allocates the memory
@@ -119,7 +108,7 @@ def _rounded(value: float) -> float:
 class MeasuredSearch:
     """One search over batches of positions; each is new, and begins with an empty cache."""
 
-    def __init__(self, config: SearchBench, evaluator: OpenedEvaluator, cache_mb: int) -> None:
+    def __init__(self, config: SearchBench, evaluator: OpenNetwork, cache_mb: int) -> None:
         """Raises ConfigError where memory is short."""
         tree = TreeConfig(search=config.search, sims=config.sims, cache_mb=cache_mb)
         self._config = config

@@ -47,9 +47,8 @@ def run(config: SelfplayConfig, seconds: float, cores: int) -> dict[str, Any]:
         run_folder = RunFolder(Path(folder))
         run_folder.create()
         network = configured_network(config)
-        net = store_configured_net(config, network, run_folder)
-        sizes = None if network is None else network.config
-        config = with_remembered_slots(config, sizes, devices)
+        net = store_configured_net(network, run_folder)
+        config = with_remembered_slots(config, network.config, devices)
         if len(devices) > 1:
             return _with_workers(config, net, devices, run_folder, seconds)
         return _in_process(config, net, devices[0], seconds)

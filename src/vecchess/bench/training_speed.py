@@ -18,12 +18,12 @@ import torch
 
 from vecchess.config import CONSTANT_NET, SelfplayConfig, TrainConfig
 from vecchess.evaluate.calibrate_exits import play_here
+from vecchess.inference.source import find
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.cost_meter import Cost, CostMeter
 from vecchess.runtime.devices import CPU, Device, gpu_uuid, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.supervisor.supervisor import Supervisor
-from vecchess.selfplay.worker.networks import with_weights_of
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import replay_positions
@@ -97,7 +97,7 @@ def playing_speed(
 
     Raises ConfigError for settings that cannot be played, or what a worker raises.
     """
-    file = with_weights_of(config.net, net.file)
+    file = find(config.net).with_weights_of(net.file).text
     settings = selfplay_config(config, file)
     settings = with_remembered_slots(settings, first_net(config).config, devices)
     seating = Seating.of(config)._replace(turns=TURNS)

@@ -15,7 +15,7 @@ class NetworkUse(Settings):
 
     gpus: str = "auto"
     """Device of networks, as for "vecchess selfplay". Of several the first."""
-    backend: Literal["auto", "cpu", "cuda", "torch", "reference"] = "auto"
+    backend: Literal["auto", "cpu", "cuda", "reference"] = "auto"
     """How networks are computed."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
     """Threads of the CPU backend, per network; 0: by the number of cores."""

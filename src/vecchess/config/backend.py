@@ -3,39 +3,39 @@
 cpu    my_module:open_my_backend    bench.fake_device:open_fake?latency=2ms&lost_after=500
 """
 
-import re
 from typing import Annotated
 
 from pydantic import AfterValidator
 
-BACKENDS = ("auto", "cpu", "cuda", "torch", "reference")
+from vecchess.errors import ConfigError
+from vecchess.spec import Spec, is_function
+
+BACKENDS = ("auto", "cpu", "cuda", "reference")
 MOST_SLOTS = 1 << 20
 
 
 def is_factory(backend: str) -> bool:
-    """True for ``module:factory``, with or without settings."""
-    return ":" in backend.partition("?")[0]
+    """Whether ``backend`` is no name, but a factory with or without settings."""
+    return ":" in backend
 
 
-def parse_factory(backend: str) -> tuple[str, str, dict[str, str]]:
-    """Module, name and settings of "module:factory?key=value&key=value"; raises ValueError."""
-    path, _, query = backend.partition("?")
-    if re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", path) is None:
-        raise ValueError(f"{path} is not module:factory")
-    settings: dict[str, str] = {}
-    for pair in query.split("&") if query else []:
-        key, equals, value = pair.partition("=")
-        if not equals or key in settings:
-            raise ValueError(f"{backend}: {key}: give key=value, each key once")
-        settings[key] = value
-    module, _, factory = path.partition(":")
-    return module, factory, settings
+def parse_factory(backend: str) -> Spec:
+    """A factory and its settings; raises ConfigError."""
+    spec = Spec.parse(backend)
+    if not is_function(spec.head):
+        raise ConfigError(f"{spec.head} is not module:factory")
+    return spec
 
 
 def _check_name(backend: str) -> str:
-    """Validator: the name of a backend, or the address of a factory."""
+    """Validator: the name of a backend, or a factory."""
     if is_factory(backend):
-        parse_factory(backend)
+        try:
+            parse_factory(backend)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+    elif backend == "torch":
+        raise ValueError("should be 'reference', as plain torch is called now")
     elif backend not in BACKENDS:
         names = ", ".join(repr(name) for name in BACKENDS)
         raise ValueError(f"should be one of {names}, or module:factory")

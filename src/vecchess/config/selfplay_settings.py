@@ -34,8 +34,8 @@ class PlayConfig(Settings):
     """Threads that make moves, per worker; 0: by the number of cores, beside a GPU at most four, or
     eight with search."""
     backend: BackendName = "auto"
-    """How the network is computed: "auto", "cpu", "cuda", "torch" or "reference". "auto" takes
-    "cpu" on a processor and "cuda" on a GPU, or "torch" on one that cannot run our kernels;
+    """How the network is computed: "auto", "cpu", "cuda" or "reference". "auto" takes
+    "cpu" on a processor and "cuda" on a GPU, or "reference" on one that cannot run our kernels;
     "reference" is slow and simple; "module:factory" opens a backend of your own, see
     docs/extending.md."""
     exits: Annotated[bool, OnResume.FIXED] = True

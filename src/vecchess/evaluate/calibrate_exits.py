@@ -28,7 +28,7 @@ from vecchess.inference.tune.exit_calibration import (
 from vecchess.inference.tune.step_traces import StepTraces, record_steps
 from vecchess.replay.replayer import play_games
 from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
-from vecchess.selfplay.worker.setup import require_playable
+from vecchess.selfplay.worker.networks import require_playable
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.records import GameRecords, concatenate

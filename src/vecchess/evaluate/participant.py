@@ -9,24 +9,20 @@ from pathlib import Path
 import pydantic
 
 from vecchess.arena.players.player_registry import (
-    LC0,
     NET,
     SIMPLE,
     UCI,
+    NetPlayer,
     PlayerResources,
     is_network,
-    net_of,
-    net_settings,
     open_player,
 )
 from vecchess.arena.players.uci_player import UciPlayer
-from vecchess.config import BUILT_IN_NETS
 from vecchess.errors import ConfigError
-from vecchess.lc0.weights_file import load_weights
-from vecchess.networks.module_spelling import ModuleSpelling, is_module
+from vecchess.inference.source import find
 from vecchess.runtime.devices import parse_gpus
-from vecchess.runtime.plugin import is_plugin, plugin_file
-from vecchess.selfplay.worker.networks import load_or_create
+from vecchess.runtime.plugin import plugin_file
+from vecchess.spec import Spec, is_function
 
 HASH_DIGITS = 16
 SHORT_HASH = 6
@@ -51,63 +47,47 @@ class Participant:
     """Whether it plays the same game again under the same conditions."""
 
 
-def identify(spelling: str, seed: int, gpus: str = "auto", backend: str = "auto") -> Participant:
-    """The participant that ``spelling`` spells, opened once to check that it can play.
+def identify(text: str, seed: int, gpus: str = "auto", backend: str = "auto") -> Participant:
+    """The participant that ``text`` names, opened once to check that it can play.
 
     seed: of a new network. Raises ConfigError and NetworkError where it cannot play.
     """
-    head, _, query = spelling.partition("?")
-    settings = sorted(filter(None, query.split("&")))
-    if is_network(head):
-        device = parse_gpus(gpus)[0]
-        open_player(
-            spelling, seed, PlayerResources(max_games=2, device=device, backend=backend)
-        ).close()
-        return _network(spelling, seed)
-    player = open_player(spelling, seed, PlayerResources(max_games=2))
+    resources, is_net = PlayerResources(max_games=2), is_network(text)
+    if is_net:
+        resources = replace(resources, device=parse_gpus(gpus)[0], backend=backend)
+    player = open_player(text, seed, resources)
     player.close()
+    spec = Spec.parse(text)
+    if is_net:
+        return _network(text, NetPlayer.of(spec), seed)
+    settings = sorted(f"{name}={value}" for name, value in spec.settings.items())
     if isinstance(player, UciPlayer):
-        return _engine(player, spelling, settings)
-    if is_plugin(head):
-        file = plugin_file(head)
-        identity = _joined(f"{head} #{_digest([str(file)])}", settings)
-        return Participant(player.name, spelling, identity, is_repeatable=True)
-    return Participant(player.name, spelling, player.name, is_repeatable=True)
+        return _engine(player, text, spec, settings)
+    if is_function(spec.head):
+        file = plugin_file(spec.head)
+        identity = _joined(f"{spec.head} #{_digest([str(file)])}", settings)
+        return Participant(player.name, text, identity, is_repeatable=True)
+    return Participant(player.name, text, player.name, is_repeatable=True)
 
 
-def _network(spelling: str, seed: int) -> Participant:
-    kind, file = spelling.partition(":")[0], net_of(spelling)
-    words = net_settings(spelling)
+def _network(text: str, player: NetPlayer, seed: int) -> Participant:
+    source, words = player.source, player.settings
     known = sorted(f"{name}={value}" for name, value in words.items())
     search = f"{words.pop('search', 'policy')} {words.pop('sims', '')}".strip()
-    name = " ".join(
-        [
-            _short_name(file),
-            search,
-            *(f"{key}={value}" for key, value in words.items()),
-        ]
-    )
-    if f"{kind}:" == LC0:
-        what = load_weights(file).sha256[:HASH_DIGITS]
-    else:
-        what = file if file in BUILT_IN_NETS else load_or_create(file, seed).sha256[:HASH_DIGITS]
-    return Participant(name, spelling, _joined(f"{kind}:{what}", known), is_repeatable=True)
+    others = [f"{key}={value}" for key, value in words.items()]
+    kind = "lc0" if source.kind == "lc0" else "net"
+    identity = _joined(f"{kind}:{source.load(seed).sha256[:HASH_DIGITS]}", known)
+    name = " ".join([source.short_name, search, *others])
+    return Participant(name, text, identity, is_repeatable=True)
 
 
-def _short_name(net: str) -> str:
-    """A network's name for people: of a module the one of its factory, else that of its file."""
-    if is_module(net):
-        return ModuleSpelling.parse(net).name.rpartition(".")[2]
-    return Path(net.removesuffix(".gz")).stem
-
-
-def _engine(player: UciPlayer, spelling: str, settings: list[str]) -> Participant:
+def _engine(player: UciPlayer, text: str, spec: Spec, settings: list[str]) -> Participant:
     shown = [setting for setting in settings if setting.split("=")[0] not in NOT_IN_NAME]
-    words = {name.lower(): value for name, _, value in (s.partition("=") for s in settings)}
+    words = {name.lower(): value for name, value in spec.settings.items()}
     is_random = bool(words.keys() & RANDOM_SETTINGS) or words.get("threads", "1") != "1"
     identity = _joined(f"{UCI}{player.engine_name} #{_digest(player.command)}", settings)
     name = " ".join([player.engine_name, *shown])
-    return Participant(name, spelling, identity, is_repeatable=not is_random)
+    return Participant(name, text, identity, is_repeatable=not is_random)
 
 
 def _digest(command: list[str]) -> str:
@@ -128,8 +108,8 @@ def network_spelling(net: str, search: str | None = None, sims: int | None = Non
 
     Raises ConfigError for simulations without a search, and for either beside a whole spelling.
     """
-    is_player = ":" in net.partition("?")[0] and not is_module(net)
-    if net in SIMPLE or is_player:
+    spec = Spec.parse(net)
+    if net in SIMPLE or (":" in spec.head and find(net).kind != "module"):
         if search is not None or sims is not None:
             raise ConfigError(f'"{net}" says how it plays: drop --search and --sims')
         return net
@@ -137,8 +117,8 @@ def network_spelling(net: str, search: str | None = None, sims: int | None = Non
         if sims is not None:
             raise ConfigError("--sims needs a search: --search gumbel or --search puct")
         return f"{NET}{net}"
-    joint = "&" if "?" in net else "?"
-    return f"{NET}{net}{joint}search={search}" + ("" if sims is None else f"&sims={sims}")
+    given = {"search": search} | ({} if sims is None else {"sims": str(sims)})
+    return f"{NET}{Spec(spec.head, spec.settings | given)}"
 
 
 def distinct_participants(participants: Iterable[Participant]) -> list[Participant]:
@@ -155,5 +135,5 @@ def distinct_participants(participants: Iterable[Participant]) -> list[Participa
 def _with_unique_name(participant: Participant) -> Participant:
     if not is_network(participant.identity):
         return replace(participant, name=participant.identity)
-    digits = participant.identity.partition("?")[0].partition(":")[2][:SHORT_HASH]
+    digits = Spec.parse(participant.identity).head.partition(":")[2][:SHORT_HASH]
     return replace(participant, name=f"{participant.name} #{digits}")

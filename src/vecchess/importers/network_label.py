@@ -7,25 +7,22 @@ asked with it. So one network learns what another has learnt (Hinton et al. 2015
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.planes import POSITION_INPUTS
 from vecchess.config.import_settings import NetworkLabelsConfig
 from vecchess.errors import ConfigError
 from vecchess.importers.import_folder import ImportWriter, OnImportProgress, open_import_folder
 from vecchess.importers.label_games import labelled_plies, unlabelled_games
 from vecchess.importers.recorded_places import check_places, count_games
-from vecchess.inference.backend import Backend
-from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.open_network import OpenNetwork, open_network
+from vecchess.inference.playable_net import Lc0Net
 from vecchess.inference.requests import Requests
-from vecchess.networks.module_spelling import is_module
+from vecchess.inference.source import Source, find
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.records import (
@@ -37,70 +34,30 @@ from vecchess.store.records import (
 )
 from vecchess.store.replay_positions import replay_positions
 
-if TYPE_CHECKING:
-    from vecchess.inference.playable_net import PlayableNet
-
 LEAST_SHARE = 0.001
 BATCH = 512
 """Positions asked together, about."""
 HASH_DIGITS = 16
 
 
-@dataclass(frozen=True)
-class Labeller:
-    """A network that answers questions."""
+def open_labeller(config: NetworkLabelsConfig) -> OpenNetwork:
+    """The network that ``config`` names: a file, a module or one of lc0, after all its time steps.
 
-    name: str
-    """Its kind and its hash: labels depend on nothing else."""
-    backend: Backend
-    num_planes: int
-    """Of its questions, see ``chess.planes``."""
-
-    def answer(self, requests: Requests) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Probabilities of the legal moves, in the order of ``requests.legal``, float64[R, L], and
-        of win, draw and loss, float64[R, 3]."""
-        engine = SlotEngine(self.backend, requests)
-        engine.submit(np.arange(requests.num_rows, dtype=np.int32))
-        while not engine.is_idle:
-            engine.step()
-        steps = requests.steps[:, None]
-        legal = np.arange(requests.legal.shape[1]) < requests.num_legal[:, None]
-        policy = requests.policy * self.backend.policy_scale / steps
-        outcomes = requests.wdl * self.backend.value_scale / steps
-        return _softmax(np.where(legal, policy, -np.inf)), _softmax(outcomes)
-
-
-def open_labeller(config: NetworkLabelsConfig) -> Labeller:
-    """The network that ``config`` names.
-
-    Raises ConfigError for none or two of them and for a module that cannot be made, NetworkError
-    for a network that cannot be used.
+    Raises ConfigError for none or two of them, for one without weights and for a module that cannot
+    be made, NetworkError for a network that cannot be used.
     """
-    if config.net is not None and config.lc0 is None:
-        network = _load(config.net)
-        threads, rule = config.concurrency, ExitRule.never()
-        backend = open_backend("auto", network, BATCH, rule, threads=threads)
-        name = f"net {network.sha256[:HASH_DIGITS]}"
-        return Labeller(name, backend, network.config.num_planes)
-    if config.lc0 is not None and config.net is None:
-        from vecchess.lc0.lc0_backend import Lc0Backend
-        from vecchess.lc0.weights_file import load_weights
-
-        weights = load_weights(config.lc0)
-        lc0 = Lc0Backend(weights, BATCH, threads=config.concurrency)
-        return Labeller(f"lc0 {weights.sha256[:HASH_DIGITS]}", lc0, POSITION_INPUTS)
-    raise ConfigError("name one network: net or lc0")
+    if (config.net is None) == (config.lc0 is None):
+        raise ConfigError("name one network: net or lc0")
+    source = find(config.net) if config.net is not None else Source(str(config.lc0), "lc0")
+    if source.has_sizes_only or source.kind == "built-in":
+        raise ConfigError(f"{source.text}: labels need a network that has learnt: a file, or lc0")
+    return open_network(source, BATCH, exits=False, threads=config.concurrency)
 
 
-def _load(net: str) -> "PlayableNet":
-    """A network file, ``default``, or a module; raises as ``open_labeller``."""
-    if is_module(net):
-        from vecchess.networks.module_net import create_module_net
-
-        return create_module_net(net, seed=0)
-    from vecchess.snn.integer.net_file import load_net
-
-    return load_net(net)
+def _engine_name(labeller: OpenNetwork) -> str:
+    """Its kind and its hash: labels depend on nothing else."""
+    kind = "lc0" if isinstance(labeller.net, Lc0Net) else "net"
+    return f"{kind} {labeller.net.sha256[:HASH_DIGITS]}"
 
 
 def gather_network_labels(
@@ -118,8 +75,9 @@ def gather_network_labels(
     games; what was finished is written first, also on Ctrl-C.
     """
     labeller = open_labeller(config)
+    name = _engine_name(labeller)
     check_places(places)
-    with open_import_folder(out, config.facts(labeller.name, places)) as folder:
+    with open_import_folder(out, config.facts(name, places)) as folder:
         writer = ImportWriter(folder, config, count_games(places), on_progress)
         unlabelled = unlabelled_games(config, places, folder, skip_bad, report_line)
         try:
@@ -128,7 +86,7 @@ def gather_network_labels(
                 writer.advance()
         finally:
             writer.write()
-        return writer.facts(labeller.name)
+        return writer.facts(name)
 
 
 def _batches(
@@ -147,7 +105,7 @@ def _batches(
         yield concatenate(waiting), np.array(plies)
 
 
-def label_plies(labeller: Labeller, games: GameRecords, plies: NDArray[np.int64]) -> GameRecords:
+def label_plies(labeller: OpenNetwork, games: GameRecords, plies: NDArray[np.int64]) -> GameRecords:
     """``games`` with labels at ``plies`` instead of what was recorded. Raises as below."""
     columns: dict[str, Any] = _search_columns(labeller, games, plies)
     columns |= empty_fingerprint_columns(games.num_games, len(games.action))
@@ -155,7 +113,7 @@ def label_plies(labeller: Labeller, games: GameRecords, plies: NDArray[np.int64]
 
 
 def _search_columns(
-    labeller: Labeller, games: GameRecords, plies: NDArray[np.int64]
+    labeller: OpenNetwork, games: GameRecords, plies: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
     """The search columns, ``win`` and ``draw`` of ``games`` with labels at ``plies``: int64[B],
     indices into the ply columns, ascending.
@@ -191,10 +149,3 @@ def _targets(
     order = np.lexsort((actions, rows))
     shares = np.rint(policy[rows, places] * TARGET_UNIT).astype(np.uint16)
     return np.bincount(rows, minlength=len(policy)), actions[order], shares[order]
-
-
-def _softmax(logits: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Of each row."""
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return shares

@@ -10,13 +10,13 @@ from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend, MaterialBackend
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.playable_net import PlayableNet, PlayableSizes
+from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet, PlayableSizes
 from vecchess.runtime.plugin import load_plugin
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.kernels.triton_support import obstacle_to_gpu, obstacle_to_triton
 
-MODULE_BACKEND = "module"
-"""Computes the modules that users bring, whatever backend is named."""
+OWN_BACKEND = ("module", "lc0", "built-in")
+"""Kinds of networks that are computed in one way, whatever backend is named."""
 
 
 class BackendChoice(NamedTuple):
@@ -31,18 +31,19 @@ def choose_backend(name: str, config: PlayableSizes, device: str) -> BackendChoi
 
     Raises ConfigError where torch cannot use the GPU: without a word the processor would play.
     """
-    is_gpu = device.startswith("cuda") and not is_factory(name)
-    if is_gpu and (obstacle := obstacle_to_gpu()):
+    if is_factory(name) or config.kind == "built-in":
+        return BackendChoice(name, "")
+    if device.startswith("cuda") and (obstacle := obstacle_to_gpu()):
         raise ConfigError(f"device '{device}': {obstacle}; --gpus cpu uses the processor")
-    if config.kind == MODULE_BACKEND and not is_factory(name):
-        return BackendChoice(MODULE_BACKEND, "")
+    if config.kind in OWN_BACKEND:
+        return BackendChoice(config.kind, "")
     if name != "auto":
         return BackendChoice(name, "")
     if device == "cpu":
         return BackendChoice("cpu", "")
     obstacle = obstacle_to_cuda(config, device)
     if obstacle:
-        return BackendChoice("torch", f"using plain torch, which is slower: {obstacle}")
+        return BackendChoice("reference", f"using plain torch, which is slower: {obstacle}")
     return BackendChoice("cuda", "")
 
 
@@ -63,26 +64,29 @@ def open_backend(
 ) -> Backend:
     """The backend ``name`` with S = ``num_slots`` free slots; ``module:factory`` calls a factory.
 
-    network: one of ``BUILT_IN_NETS``, and a module that a user brings, is computed by itself,
-    whatever the backend's name, unless that is a factory. exit_rule None takes the one stored with
-    the network. device is "cpu" or "cuda:<n>"; "torch" and "reference" are the same and run on
+    network: a network, or one of ``BUILT_IN_NETS``. Those, a module that a user brings and lc0's
+    are computed in one way, whatever the backend's name, unless that is a factory. exit_rule None
+    takes the one stored with the network. device is "cpu" or "cuda:<n>"; "reference" runs on
     either. Raises ``ConfigError`` for an unknown name or device, ``NetworkError`` for a network
     that is not exact, ``DeviceError`` where the device has too little memory, or fails.
     """
-    if exit_rule is None:
-        stored = None if isinstance(network, str) else network.exit_rule
-        exit_rule = ExitRule.from_metadata(stored)
+    net = BuiltInNet(network) if isinstance(network, str) else network
+    exit_rule = exit_rule or ExitRule.from_metadata(net.exit_rule)
     if is_factory(name):
-        return _call_factory(name, network, num_slots, exit_rule, device, threads)
-    if isinstance(network, str):
-        if network == CONSTANT_NET:
+        return _call_factory(name, net, num_slots, exit_rule, device, threads)
+    if isinstance(net, BuiltInNet):
+        if net.name == CONSTANT_NET:
             return ConstantBackend(num_slots)
         return MaterialBackend(num_slots, MATERIAL_WEIGHTS)
-    if isinstance(network, IntegerNet):
-        return _open_integers(name, network, num_slots, exit_rule, device, threads)
+    if isinstance(net, IntegerNet):
+        return _open_integers(name, net, num_slots, exit_rule, device, threads)
+    if isinstance(net, Lc0Net):
+        from vecchess.inference.lc0_backend import Lc0Backend
+
+        return Lc0Backend(net.weights, num_slots, device, threads)
     from vecchess.inference.module_backend import ModuleBackend
 
-    return ModuleBackend(network, num_slots, exit_rule, device, threads)
+    return ModuleBackend(net, num_slots, exit_rule, device, threads)
 
 
 def _open_integers(
@@ -107,7 +111,7 @@ def _open_integers(
         from vecchess.inference.cuda.backend import CudaBackend
 
         return CudaBackend(network, num_slots, exit_rule, device)
-    if name in ("torch", "reference"):
+    if name == "reference":
         from vecchess.inference.reference import ReferenceBackend
 
         return ReferenceBackend(network, num_slots, exit_rule, device)
@@ -116,22 +120,23 @@ def _open_integers(
 
 def _call_factory(
     name: str,
-    network: PlayableNet | str,
+    net: PlayableNet,
     num_slots: int,
     exit_rule: ExitRule,
     device: str,
     threads: int,
 ) -> Backend:
     """Import "module:factory?key=value" and call it; ``ConfigError`` where that cannot be done."""
-    arguments = network, num_slots, exit_rule, device, threads
+    given = net.name if isinstance(net, BuiltInNet) else net
+    arguments = given, num_slots, exit_rule, device, threads
     try:
-        module, factory, settings = parse_factory(name)
-        function = load_plugin(f"{module}:{factory}")
-        signature(function).bind(*arguments, **settings)
+        spec = parse_factory(name)
+        function = load_plugin(spec.head)
+        signature(function).bind(*arguments, **spec.settings)
     except (ConfigError, TypeError, ValueError) as error:
         raise ConfigError(f"backend '{name}': {error}") from error
     try:
-        backend: Backend = function(*arguments, **settings)
+        backend: Backend = function(*arguments, **spec.settings)
     except ValueError as error:
         raise ConfigError(f"backend '{name}': {error}") from error
     return backend

@@ -53,7 +53,7 @@ def as_device_error(error: Exception, what: str) -> DeviceError | None:
     first_line = (str(error).strip() or name).split("\n")[0]
     if name in NO_KERNEL:
         return DeviceError(
-            f"the device cannot hold a kernel while {what}: {first_line}; use --backend torch"
+            f"the device cannot hold a kernel while {what}: {first_line}; use --backend reference"
         )
     if not isinstance(error, RuntimeError):
         return None

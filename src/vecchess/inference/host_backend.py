@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.inference.playable_net import PlayableNet
+from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.shapes import MAX_MOVES
 from vecchess.snn.integer.bounds import check_bounds
@@ -37,6 +37,7 @@ class HostBackend(ABC):
         check_bounds(net).require_exact()
 
     def _use(self, net: PlayableNet) -> None:
+        assert not isinstance(net, Lc0Net | BuiltInNet)
         self._config = net.config
         self.policy_scale, self.value_scale = net.policy_scale, net.value_scale
 

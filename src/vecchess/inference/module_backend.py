@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vecchess.errors import NetworkError
 from vecchess.inference.device_errors import device_work
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.float_backend import accumulators
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.inference.stepwise_backend import StepwiseBackend
@@ -51,9 +51,9 @@ class ModuleBackend(StepwiseBackend):
         self._device = torch.device(device)
         self._name, self._readout = net.config.module, net.config.readout
         self._unit = float(1 << net.unit_bits)
-        self._chunk = net.spelling.chunk or (CPU_CHUNK if device == "cpu" else GPU_CHUNK)
+        self._chunk = net.spec.chunk or (CPU_CHUNK if device == "cpu" else GPU_CHUNK)
         num_chunks = -(-num_slots // self._chunk)
-        is_threaded = device == "cpu" and not net.spelling.is_compiled
+        is_threaded = device == "cpu" and not net.spec.is_compiled
         threads = min(threads, num_chunks) if is_threaded else 1
         self._pool = ThreadPoolExecutor(threads, "module", torch.set_num_threads, (1,))
         self._modules, steps = self._pool.submit(self._opened, net, threads).result()
@@ -109,11 +109,8 @@ class ModuleBackend(StepwiseBackend):
             requests.wdl[rows] += outcomes
 
     def _units(self, logits: Tensor) -> NDArray[np.int32]:
-        """Logits in accumulator units; raises NetworkError for one that is not finite."""
-        if not bool(logits.isfinite().all()):
-            raise NetworkError(f"{self._name} answers with a number that is not finite")
-        cut = logits.float().clamp(-MOST_LOGIT, MOST_LOGIT) * self._unit
-        return cut.round().to(torch.int32).cpu().numpy()
+        """Logits in accumulator units; raises NetworkError for NaN."""
+        return accumulators(logits.float().cpu().numpy(), self._name, self._unit, MOST_LOGIT)
 
     def _by_chunk(self, slots: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int64]]]:
         """Chunks with members of ``slots``, and which these are."""
@@ -126,7 +123,7 @@ class ModuleBackend(StepwiseBackend):
         assert isinstance(module, nn.Module)
         module.requires_grad_(requires_grad=False).to(self._device)
         copies: list[StepModule] = [module, *(deepcopy(module) for _ in range(count - 1))]
-        steps = [step_function(copy, net.spelling, self._device) for copy in copies]
+        steps = [step_function(copy, net.spec, self._device) for copy in copies]
         with exact_convolutions(self._device):
             check_step_module(module, net.config, self._chunk, steps)
         return copies, steps

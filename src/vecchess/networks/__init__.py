@@ -2,7 +2,7 @@
 
 step_module       the contract that such a module meets, and its check
 step_function     that step in bfloat16, and compiled
-module_spelling   ``module:package.module:make?channels=64``, and names that packages register
+module_spec       ``module:package.module:make?channels=64``, and names that packages register
 module_net        such a network as a value: where it comes from, and its weights
 state_nest        nests of tensors, slot first
 hidden_state      what adapters have in common: a state that a library hides, made explicit

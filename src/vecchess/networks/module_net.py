@@ -1,4 +1,4 @@
-"""A network that a user brings, as a value: its spelling and its weights.
+"""A network that a user brings, as a value: its spec and its weights.
 
 Weights are kept as safetensors: the module's state dict, with one metadata entry, ``vecchess``, a
 JSON object:
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from vecchess.errors import ConfigError, NetworkError
-from vecchess.networks.module_spelling import ModuleSpelling
+from vecchess.networks.module_spec import ModuleSpec
 from vecchess.networks.step_module import ModuleSizes, StepModule, sizes_of_module
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.plugin import load_plugin
@@ -44,7 +44,7 @@ class ModuleNet:
     """A module by its sizes and its state dict, on the CPU; its attributes are those of
     ``IntegerNet`` that have a meaning here."""
 
-    spelling: ModuleSpelling
+    spec: ModuleSpec
     """How to make it again; its weights are replaced by ``tensors``."""
     config: ModuleSizes
     tensors: dict[str, Tensor] = field(repr=False)
@@ -109,42 +109,42 @@ class ModuleNet:
 
     def module(self) -> StepModule:
         """The module with its weights, in evaluation mode, on the CPU."""
-        module = call_factory(self.spelling, seed=0)
-        _load(module, self.tensors, str(self.spelling))
+        module = call_factory(self.spec, seed=0)
+        _load(module, self.tensors, str(self.spec))
         return _as_step_module(module.eval())
 
 
 def create_module_net(text: str, seed: int) -> ModuleNet:
     """The network that ``text`` spells; a factory that draws weights draws them from ``seed``.
 
-    Raises ConfigError for a spelling or a factory that will not do, NetworkError for a module that
+    Raises ConfigError for a spec or a factory that will not do, NetworkError for a module that
     does not meet the contract, or weights that do not fit.
     """
-    spelling = ModuleSpelling.parse(text)
-    module = call_factory(spelling, seed)
-    if spelling.weights is not None:
-        _load(module, read_weights(spelling.weights), text)
-    return as_module_net(module, spelling)
+    spec = ModuleSpec.parse(text)
+    module = call_factory(spec, seed)
+    if spec.weights is not None:
+        _load(module, read_weights(spec.weights), text)
+    return as_module_net(module, spec)
 
 
-def as_module_net(module: nn.Module, spelling: ModuleSpelling) -> ModuleNet:
-    """``module``, made by ``spelling``, as a value with the weights that it has now."""
-    sizes = sizes_of_module(module, str(spelling.with_weights(None)))
+def as_module_net(module: nn.Module, spec: ModuleSpec) -> ModuleNet:
+    """``module``, made by ``spec``, as a value with the weights that it has now."""
+    sizes = sizes_of_module(module, str(spec.with_weights(None)))
     tensors = {name: tensor.detach().cpu().clone() for name, tensor in module.state_dict().items()}
-    return ModuleNet(spelling.with_weights(None), sizes, tensors)
+    return ModuleNet(spec.with_weights(None), sizes, tensors)
 
 
-def call_factory(spelling: ModuleSpelling, seed: int) -> nn.Module:
+def call_factory(spec: ModuleSpec, seed: int) -> nn.Module:
     """What the factory makes of its settings, with torch's generator at ``seed`` meanwhile.
 
     Raises ConfigError where it cannot be found or called, NetworkError where it makes no module.
     """
-    function = load_plugin(spelling.factory)
-    settings = dict(spelling.settings)
+    function = load_plugin(spec.factory)
+    settings = dict(spec.settings)
     try:
         signature(function).bind(**settings)
     except TypeError as error:
-        raise ConfigError(f"{spelling}: {error}") from None
+        raise ConfigError(f"{spec}: {error}") from None
     except ValueError:  # a function without a signature
         pass
     with torch.random.fork_rng(devices=[]):
@@ -153,9 +153,9 @@ def call_factory(spelling: ModuleSpelling, seed: int) -> nn.Module:
             module = function(**settings)
         except Exception as error:  # code of the user may raise anything
             text = clip_line(f"{type(error).__name__}: {error}")
-            raise ConfigError(f"{spelling}: the factory fails: {text}") from error
+            raise ConfigError(f"{spec}: the factory fails: {text}") from error
     if not isinstance(module, nn.Module):
-        raise NetworkError(f"{spelling} gives a {type(module).__name__}, not a torch.nn.Module")
+        raise NetworkError(f"{spec} gives a {type(module).__name__}, not a torch.nn.Module")
     return module
 
 

@@ -8,23 +8,21 @@ float32 stays one.
 import torch
 from torch import Tensor
 
-from vecchess.networks.module_spelling import ModuleSpelling
+from vecchess.networks.module_spec import ModuleSpec
 from vecchess.networks.state_nest import Nest, map_nest
 from vecchess.networks.step_module import StepFunction, StepModule
 
 
-def step_function(
-    module: StepModule, spelling: ModuleSpelling, device: torch.device
-) -> StepFunction:
-    """The time step of ``module``, which is on ``device``, as ``spelling`` asks for it.
+def step_function(module: StepModule, spec: ModuleSpec, device: torch.device) -> StepFunction:
+    """The time step of ``module``, which is on ``device``, as ``spec`` asks for it.
 
     A compiled one compiles at its first call. torch's compiler is not made for threads that call at
     the same time: all calls come from one.
     """
     step: StepFunction = module.forward
-    if spelling.is_compiled:
+    if spec.is_compiled:
         step = _compiled(step, device)
-    return _in_bfloat16(step, device) if spelling.precision == "bf16" else step
+    return _in_bfloat16(step, device) if spec.precision == "bf16" else step
 
 
 def _in_bfloat16(step: StepFunction, device: torch.device) -> StepFunction:

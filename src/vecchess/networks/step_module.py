@@ -79,7 +79,7 @@ class ModuleSizes(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     module: str
-    """Its spelling, without weights."""
+    """Its spec, without weights."""
     kind: Literal["module"] = "module"
     num_planes: int
     """P, input planes."""
@@ -95,16 +95,16 @@ class ModuleSizes(BaseModel):
         return self.model_dump(mode="json")
 
 
-def sizes_of_module(module: object, spelling: str) -> ModuleSizes:
+def sizes_of_module(module: object, spec: str) -> ModuleSizes:
     """The attributes of a module that meets the contract; NetworkError where one is wrong."""
     if not isinstance(module, torch.nn.Module):
-        raise NetworkError(f"{spelling} gives a {type(module).__name__}, not a torch.nn.Module")
+        raise NetworkError(f"{spec} gives a {type(module).__name__}, not a torch.nn.Module")
     if not isinstance(module, StepModule):
         lacking = next(n for n in ("time_steps", "initial_state") if not hasattr(module, n))
         raise NetworkError(
-            f"{spelling}: the module has no {lacking}; see vecchess.networks.step_module"
+            f"{spec}: the module has no {lacking}; see vecchess.networks.step_module"
         )
-    values: dict[str, Any] = {"module": spelling, "time_steps": module.time_steps}
+    values: dict[str, Any] = {"module": spec, "time_steps": module.time_steps}
     values["num_planes"] = getattr(module, "num_planes", NUM_PLANES)
     values["readout"] = getattr(module, "readout", "mean")
     exits = getattr(module, "exit_rule", None)
@@ -115,9 +115,9 @@ def sizes_of_module(module: object, spelling: str) -> ModuleSizes:
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])).replace("exits", "exit_rule")
-        raise NetworkError(clip_line(f"{spelling}: its {where}: {fault['msg']}")) from None
+        raise NetworkError(clip_line(f"{spec}: its {where}: {fault['msg']}")) from None
     except NetworkError as error:
-        raise NetworkError(f"{spelling} takes {error}") from None
+        raise NetworkError(f"{spec} takes {error}") from None
     return sizes
 
 
@@ -160,15 +160,13 @@ def check_step_module(
         )
 
 
-def _two_steps(
-    module: StepModule, step: StepFunction, planes: Tensor, spelling: str
-) -> list[Tensor]:
+def _two_steps(module: StepModule, step: StepFunction, planes: Tensor, spec: str) -> list[Tensor]:
     """Policies and values of the first two steps, their shapes checked."""
     try:
         state = module.initial_state(len(planes))
         found: list[Tensor] = []
         for _ in range(min(2, module.time_steps)):
-            _require_slots(state, len(planes), spelling)
+            _require_slots(state, len(planes), spec)
             policy, wdl, after = step(planes, state)
             map_nest(_require_same_shape, state, after)
             found, state = [*found, policy, wdl], after
@@ -176,23 +174,23 @@ def _two_steps(
         raise
     except Exception as error:  # code of the user may raise anything
         text = clip_line(f"{type(error).__name__}: {error}")
-        raise NetworkError(f"{spelling}: a time step fails: {text}") from error
+        raise NetworkError(f"{spec}: a time step fails: {text}") from error
     shapes = [(len(planes), NUM_ACTIONS), (len(planes), NUM_OUTCOMES)]
     for tensor, shape in zip(found, shapes * (len(found) // 2), strict=True):
         if not isinstance(tensor, Tensor) or tuple(tensor.shape) != shape:
             what = list(tensor.shape) if isinstance(tensor, Tensor) else type(tensor).__name__
-            raise NetworkError(f"{spelling}: a time step gives {what}, not {list(shape)}")
+            raise NetworkError(f"{spec}: a time step gives {what}, not {list(shape)}")
         if not bool(tensor.isfinite().all()):
-            raise NetworkError(f"{spelling}: a time step gives numbers that are not finite")
+            raise NetworkError(f"{spec}: a time step gives numbers that are not finite")
     return found
 
 
-def _require_slots(state: Nest, num_slots: int, spelling: str) -> None:
+def _require_slots(state: Nest, num_slots: int, spec: str) -> None:
     """Raise NetworkError for a state whose tensors do not have the slots first."""
     for tensor in leaves(state):
         if tensor.dim() == 0 or len(tensor) != num_slots:
             raise NetworkError(
-                f"{spelling}: a tensor of the state has the shape {list(tensor.shape)}; its first "
+                f"{spec}: a tensor of the state has the shape {list(tensor.shape)}; its first "
                 f"dimension has to be the slots, here {num_slots}"
             )
 

@@ -1,16 +1,12 @@
 """The networks that played recorded games, found among those a run has kept."""
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.config import BUILT_IN_NETS, read_toml
+from vecchess.config import BUILT_IN_NETS, DEFAULT_NET, read_toml
 from vecchess.errors import DataError, NetworkError
-from vecchess.networks.module_spelling import ModuleSpelling, is_module
+from vecchess.inference.source import Source, find
 from vecchess.replay.find_games import folders_of
-from vecchess.selfplay.worker.networks import load_or_create
-from vecchess.snn.integer.net_file import load_net
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 
@@ -45,32 +41,30 @@ def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[
     for net in missing:
         if len(net) != SHA256_DIGITS:
             raise NetworkError(f"{net} played games of {run.path}: that is not a network of ours")
-    module = _module_of(run)
+    began = _source_of(run)
     kept = [file for part in folders_of(run) for file in sorted(part.nets.glob("*.safetensors"))]
     for net in missing:
         # those named by the hash first, so that most need not be read
         files = sorted(kept, key=lambda file: not net.startswith(file.stem))
-        file = next((file for file in files if _sha256(file, module) == net), None)
+        file = next((file for file in files if _sha256(began.with_weights_of(file)) == net), None)
         if file is None:
             raise NetworkError(
                 f"{run.nets} has no network {net[:16]}, which played {len(wanted[net]):,} of the "
                 "games to play again: put its file back"
             )
-        files_of[net] = str(file if module is None else module.with_weights(file.absolute()))
+        files_of[net] = began.with_weights_of(file).text
     return files_of
 
 
-def _module_of(run: RunFolder) -> ModuleSpelling | None:
-    """The module that the run's settings name; None where its networks are vecchess's own."""
-    net = read_toml(run.config).get("net", "") if run.config.is_file() else ""
-    return ModuleSpelling.parse(net) if isinstance(net, str) and is_module(net) else None
+def _source_of(run: RunFolder) -> Source:
+    """What the run's settings name."""
+    net = read_toml(run.config).get("net") if run.config.is_file() else None
+    return find(net if isinstance(net, str) else DEFAULT_NET)
 
 
-def _sha256(file: Path, module: ModuleSpelling | None) -> str:
-    """The hash of a network file, or of ``module`` with its weights; "" for one that is damaged."""
+def _sha256(source: Source) -> str:
+    """The hash of a network file, or of a module with its weights; "" for one that is damaged."""
     try:
-        if module is None:
-            return load_net(file).sha256
-        return load_or_create(str(module.with_weights(file)), seed=0).sha256
+        return source.load().sha256
     except NetworkError:
         return ""

@@ -4,7 +4,6 @@ Decision 174.
 """
 
 import os
-import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -12,13 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.errors import ConfigError
-
-_SPELLING = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
-
-
-def is_plugin(text: str) -> bool:
-    """Whether ``text`` has the form ``module:attribute``; nothing is imported."""
-    return _SPELLING.fullmatch(text) is not None
 
 
 def load_plugin(text: str) -> Callable[..., Any]:

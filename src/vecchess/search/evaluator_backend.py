@@ -9,10 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from vecchess.chess.history import REPEATED_SHIFT
 from vecchess.chess.position import COUNTERS
 from vecchess.chess.unpack_planes import unpack_planes
-from vecchess.inference.builtin import ConstantBackend
-from vecchess.inference.float_answers import UNITS, accumulators
-from vecchess.inference.requests import Requests
-from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, NUM_OUTCOMES, POSITION_WORDS
+from vecchess.inference.float_backend import FloatBackend
+from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES, POSITION_WORDS
 
 Inputs = Literal["planes", "bitboards", "positions"]
 """What an evaluator is given: float32[K, P, 8, 8], uint64[K, P] or uint64[K, 8]."""
@@ -23,7 +21,7 @@ _LEAST = 1e-6
 """Probability of a result that a value of 1 or -1 rules out."""
 
 
-class EvaluatorBackend(ConstantBackend):
+class EvaluatorBackend(FloatBackend):
     """``Backend`` with S slots: all that are admitted together are evaluated in one call.
 
     Logits are rounded to 2**-16. With ``batch_size`` the evaluator always gets so many rows, filled
@@ -31,47 +29,24 @@ class EvaluatorBackend(ConstantBackend):
     and a compiled network sees one shape.
     """
 
-    policy_scale = value_scale = 1 / UNITS
-
     def __init__(
         self, evaluator: Evaluator, num_slots: int, inputs: Inputs, batch_size: int | None = None
     ) -> None:
         """``inputs``: see ``Inputs``; positions need rows of ``POSITION_INPUTS``."""
-        super().__init__(num_slots)
-        self._evaluator, self._inputs, self._batch_size = evaluator, inputs, batch_size
+        super().__init__("the evaluator", num_slots, batch_size)
+        self._evaluator, self._inputs = evaluator, inputs
 
-    def answer(self, requests: Requests, rows: NDArray[np.int32]) -> None:
-        """Write the answers of ``rows: int32[K]``. Raises ValueError for those of wrong shapes and
-        for logits or values that are no numbers."""
-        size = self._batch_size or max(len(rows), 1)
-        for first in range(0, len(rows), size):
-            self._answer_together(requests, rows[first : first + size])
-
-    def _answer_together(self, requests: Requests, rows: NDArray[np.int32]) -> None:
-        logits, values = self._evaluate(requests.planes[rows])
-        legal = np.arange(MAX_MOVES) < requests.num_legal[rows, None]
-        row, _ = np.nonzero(legal)
-        found = np.zeros(legal.shape, np.int32)
-        found[legal] = accumulators(logits[row, requests.legal[rows][legal]])
-        requests.policy[rows] = found
-        requests.wdl[rows] = accumulators(_outcome_logits(values))
-        requests.steps[rows] = 1
-
-    def _evaluate(self, planes: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Logits and values of packed planes, uint64[K, P]."""
-        num, size = len(planes), self._batch_size or len(planes)
-        padded = np.concatenate([planes, np.zeros((size - num, planes.shape[1]), np.uint64)])
-        answer = self._evaluator(self._given(padded))
-        logits, values = (_array(part) for part in answer)
+    def _logits(self, planes: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Logits of packed planes, uint64[K, P]; raises ValueError for those of wrong shapes."""
+        logits, values = (_array(part) for part in self._evaluator(self._given(planes)))
+        size = len(planes)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if logits.shape != (size, NUM_ACTIONS) or values.shape not in ((size,), (size, 3)):
             shapes = f"{list(logits.shape)} and {list(values.shape)}"
             wants = f"[{size}, {NUM_ACTIONS}] and [{size}] or [{size}, 3]"
             raise ValueError(f"the evaluator must give logits and values {wants}, not {shapes}")
-        if np.isnan(logits[:num]).any() or np.isnan(values[:num]).any():
-            raise ValueError("the evaluator gave logits or values that are not numbers")
-        return logits[:num], values[:num]
+        return logits, _outcome_logits(values)
 
     def _given(self, planes: NDArray[np.uint64]) -> NDArray[Any]:
         if self._inputs == "planes":

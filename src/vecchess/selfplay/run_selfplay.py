@@ -19,8 +19,8 @@ from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, Throughpu
 from vecchess.selfplay.supervisor.supervisor import RunResult, Supervisor
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.networks import (
-    check_net,
     configured_network,
+    selfplay_source,
     store_configured_net,
     stored_net,
 )
@@ -62,7 +62,9 @@ def play_run(
     run = _run_to_resume(given, run_dir) if resume else _new_run(run_dir)
     _check(pinned(run, given) if resume else given, devices)
     if not resume:
-        check_net(given.net)  # a bad file is to be found before anything is made or compiled
+        selfplay_source(
+            given.net
+        ).check()  # a bad file is to be found before anything is made or compiled
         run.create()
     with (
         run.locked(),
@@ -78,11 +80,10 @@ def play_run(
         report = partial(console.print, soft_wrap=True)
         with Precompiler(config, report, devices) as precompiler:
             network = stored_net(config, run) if resume else configured_network(config)
-            net_file = store_configured_net(config, network, run)
+            net_file = store_configured_net(network, run)
             status.log.write_changes(run.write_config(to_toml(given)))
             precompiler.finish(net_file)
-        sizes = None if network is None else network.config
-        config_here = with_remembered_slots(config, sizes, devices)
+        config_here = with_remembered_slots(config, network.config, devices)
         display = SelfplayDisplay(console, quiet)
         result = _play(config_here, net_file, run, devices, display, status, stops)
         summary = _summary(config, run, devices, result)

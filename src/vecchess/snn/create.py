@@ -12,16 +12,10 @@ from vecchess.config import build, read_toml
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.integer_net import IntegerNet
-from vecchess.snn.presets import PRESETS, NetConfig, new_sizes, preset
+from vecchess.snn.presets import SIZES_SUFFIX, NetConfig, new_sizes, preset
 
 CALIBRATION_POSITIONS = 256
 CALIBRATION_SEED = 2718281828
-SIZES_SUFFIX = ".toml"
-
-
-def is_recipe(name: str) -> bool:
-    """True for what ``create_network`` can make: a preset, or a TOML file with sizes."""
-    return name in PRESETS or Path(name).suffix == SIZES_SUFFIX
 
 
 def create_network(

@@ -122,6 +122,8 @@ PRESETS: dict[str, tuple[int, int]] = {
     "large": (20, 256),
 }
 """Name -> (blocks, channels)."""
+SIZES_SUFFIX = ".toml"
+"""Files that hold sizes end in it."""
 
 
 def preset(name: str, num_planes: int) -> NetConfig:

@@ -22,15 +22,15 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vecchess import __version__
-from vecchess.config import BUILT_IN_NETS, PlayConfig, build, read_toml
+from vecchess.config import PlayConfig, build, read_toml
 from vecchess.config.settings import fixed_settings, flag, leaf_fields
 from vecchess.errors import ConfigError, DataError, FileMissing
+from vecchess.inference.source import find
 from vecchess.jit import cpu_features, cpu_name
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.retried_read import read_file, read_json, retried
 from vecchess.safe_parse import clip_line
 from vecchess.snn.integer.net_file import SHIPPED_NET, net_path
-from vecchess.snn.presets import PRESETS
 from vecchess.store.run_folder import RunFolder
 
 GAMES_VERSION = 2
@@ -265,8 +265,7 @@ def _files(config: PlayConfig) -> Iterator[tuple[str, Path]]:
 def _file(name: str, value: Any) -> Path | None:
     """The file or folder that the setting ``name`` names, None where it names none."""
     if name == "net":
-        is_file = value not in (*BUILT_IN_NETS, *PRESETS) and net_path(value).is_file()
-        return net_path(value) if is_file else None
+        return find(str(value)).file
     if not isinstance(value, Path):
         return None
     return net_path(value) if name == "init_from" else value

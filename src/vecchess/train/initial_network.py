@@ -11,9 +11,9 @@ from vecchess.chess.sample import random_planes
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.inference.playable_net import PlayableSizes
+from vecchess.inference.source import find
 from vecchess.networks.module_net import ModuleNet, create_module_net
-from vecchess.networks.module_spelling import is_module
-from vecchess.snn.create import create_sized, is_recipe, require_inputs, sizes_of
+from vecchess.snn.create import create_sized, require_inputs, sizes_of
 from vecchess.snn.integer.net_file import load_net
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
@@ -30,7 +30,7 @@ def first_sizes(config: TrainConfig) -> PlayableSizes:
 
     Raises ConfigError or NetworkError where the settings or files do not fit together.
     """
-    if is_module(config.net):
+    if find(config.net).kind == "module":
         return _module_net(config).config
     return _own_sizes(config)
 
@@ -38,7 +38,11 @@ def first_sizes(config: TrainConfig) -> PlayableSizes:
 def _own_sizes(config: TrainConfig) -> NetConfig:
     """As ``first_sizes``, of a network of vecchess's own."""
     given = None if config.init_from is None else _sizes_in(config.init_from)
-    sizes = _sizes_to_make(config, given) if is_recipe(config.net) else _existing_sizes(config)
+    sizes = (
+        _sizes_to_make(config, given)
+        if find(config.net).has_sizes_only
+        else _existing_sizes(config)
+    )
     if config.init_from is not None and given is not None:
         _require_same_shapes(sizes, given, config.init_from)
     return sizes
@@ -52,7 +56,7 @@ def first_net(config: TrainConfig) -> LearnedNet:
     norm, whose statistics are those of positions of random games, or is quantised at once where
     ``fold_at`` is 0.
     """
-    if is_module(config.net):
+    if find(config.net).kind == "module":
         return TrainedModule(_module_net(config))
     sizes = _own_sizes(config)
     if config.init_from is not None and is_checkpoint(config.init_from):
@@ -60,7 +64,7 @@ def first_net(config: TrainConfig) -> LearnedNet:
     if config.init_from is not None:
         weights = replace(load_net(config.init_from), config=sizes)
         return from_integers(weights, config.surrogate)
-    if not is_recipe(config.net):
+    if not find(config.net).has_sizes_only:
         return from_integers(load_net(config.net), config.surrogate)
     if config.fold_at == 0:
         return from_integers(create_sized(sizes, config.seed), config.surrogate)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vecchess.errors import DataError, NetworkError
+from vecchess.inference.open_network import source_of
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.retried_read import read_file, retried
-from vecchess.selfplay.worker.networks import open_stored, save_playable, spelling_of
+from vecchess.selfplay.worker.networks import save_playable
 from vecchess.store.run_folder import LATEST, RunFolder
 from vecchess.train.distributed.ranks import Ranks
 
@@ -72,8 +73,7 @@ def _mark(newest: PublishedNet, run: RunFolder) -> None:
 def _is_same(file: Path, net: PlayableNet) -> bool:
     """Whether ``file`` is a whole network file of ``net``."""
     try:
-        stored = open_stored(spelling_of(net, file))
-        return stored is not None and stored.sha256 == net.sha256
+        return source_of(net, file).load().sha256 == net.sha256
     except NetworkError:
         return False
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
+from vecchess.inference.source import find
 from vecchess.rng import random_word
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.cut_finder import remove_cuts
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
-from vecchess.selfplay.worker.networks import with_weights_of
 from vecchess.store.id_set import IdSet
 from vecchess.store.maintenance.prune_games import first_needed, write_needed
 from vecchess.store.run_folder import RunFolder
@@ -121,7 +121,7 @@ class SelfplaySource:
         """This machine's part as JSON values; none where a stop was requested, here or on another
         machine."""
         file, segments = latest_net(self._run).file, self.segments(iteration)
-        net = with_weights_of(self._config.net, file)
+        net = find(self._config.net).with_weights_of(file).text
         if self._first_iteration is None:
             self._first_iteration = iteration
         is_first = iteration == self._first_iteration

@@ -14,10 +14,11 @@ from vecchess.arena.player_protocol import Player
 from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.config import MatchConfig, TrainConfig
 from vecchess.inference.playable_net import PlayableNet
+from vecchess.inference.source import find
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import Device
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.worker.networks import save_playable, with_weights_of
+from vecchess.selfplay.worker.networks import save_playable
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import latest_net
@@ -83,7 +84,7 @@ class TrainingMatches:
 
     def _player(self, file: Path, query: str) -> str:
         """The spelling of a network of the run that plays with a query of ``player_queries``."""
-        net = with_weights_of(self._config.net, file)
+        net = find(self._config.net).with_weights_of(file).text
         return f"net:{net}{query.replace('?', '&') if '?' in net else query}"
 
     def _play_match(

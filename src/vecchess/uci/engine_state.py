@@ -6,7 +6,7 @@ from typing import Any
 
 import chess
 
-from vecchess.analysis.open_evaluator import PositionEvaluator, compiling, open_evaluator
+from vecchess.analysis.open_evaluator import compiling, open_evaluator
 from vecchess.chess.fen import from_board
 from vecchess.config import (
     BUILT_IN_NETS,
@@ -17,6 +17,7 @@ from vecchess.config import (
     build,
 )
 from vecchess.errors import ConfigError, NetworkError, VecchessError
+from vecchess.inference.open_network import OpenNetwork
 from vecchess.machine_limits import MEGABYTE, machine_limits, memory_text
 from vecchess.runtime.devices import CPU, parse_gpus
 from vecchess.runtime.reporting import ReportLine
@@ -57,7 +58,7 @@ class EngineState:
         """Simulations a second, of late."""
         self._warm = set[str]()
         """Kinds of search that have been tried with the open network."""
-        self._evaluator: PositionEvaluator | None = None
+        self._evaluator: OpenNetwork | None = None
         self._cache: EvaluationCache | None = None
         self._tables: Tablebase | None = None
         self._session: GameSearch | None = None

@@ -7,7 +7,7 @@ from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread, current_thread, main_thread
 from time import monotonic
 
-from vecchess.config import BUILT_IN_NETS, DEFAULT_NET, UciConfig
+from vecchess.config import UciConfig
 from vecchess.runtime.signals import EXIT_INTERRUPTED
 from vecchess.uci.session import Session
 
@@ -28,7 +28,9 @@ def run(config: UciConfig, command: Sequence[str] = (), stdin: int = STDIN) -> N
 
     Raises NetworkError where the network of ``config`` cannot exist.
     """
-    check_net_name(config.net)
+    from vecchess.inference.source import find
+
+    find(config.net).check_name()
     lines: Lines = SimpleQueue()
     if current_thread() is main_thread():  # also where the parent process ignores it
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -56,21 +58,6 @@ def _close(session: Session, timeout_s: float, code: int) -> None:
     hangs, the process ends at once with exit code ``code``."""
     if not session.close(timeout_s):
         os._exit(code)
-
-
-def check_net_name(net: str) -> None:
-    """Raise NetworkError where no network has this name, ConfigError where that of a module is not
-    understood; no file is opened yet."""
-    from vecchess.networks.module_spelling import ModuleSpelling, is_module
-    from vecchess.snn.integer.net_file import missing_net, net_path
-    from vecchess.snn.presets import PRESETS
-
-    if is_module(net):
-        ModuleSpelling.parse(net)
-        return
-    known = (*BUILT_IN_NETS, *PRESETS)
-    if net not in known and not net_path(net).is_file():
-        raise missing_net(net_path(net), (DEFAULT_NET, *known))
 
 
 def _converse(session: Session, lines: Lines) -> None:

@@ -50,10 +50,10 @@ def dash(
 ) -> None:
     """See HELP."""
     from vecchess.dash.serve import serve
-    from vecchess.selfplay.worker.networks import check_net
+    from vecchess.inference.source import find
 
     for given in net or ():
-        check_net(given)
+        find(given).check()
 
     def print_address(address: "Address") -> None:
         typer.echo(f"dashboard: {address.url}", err=True)

@@ -31,7 +31,7 @@ from vecchess.dash.play.play_game import (
     write_pgn,
 )
 from vecchess.errors import ConfigError
-from vecchess.networks.module_spelling import is_module
+from vecchess.inference.source import find
 from vecchess.uci.uci_board import UciGame
 
 IDLE_S = 300.0
@@ -93,7 +93,7 @@ class PlayService:
         """The network's spikes at the position; raises ConfigError, EngineEnded and Busy."""
         net = await self._net(asked.network)
         game = await run_in_threadpool(_game_with_moves, asked)
-        unseen = MODULE_UNSEEN if is_module(net) else NO_NEURONS.get(net)
+        unseen = MODULE_UNSEEN if find(net).kind == "module" else NO_NEURONS.get(net)
         if unseen is not None:
             return {"line": unseen, "layers": [], "values": [], "policy": []}
         async with self.engines.lend(net) as engine:

@@ -11,6 +11,7 @@ from secrets import token_hex
 from time import monotonic, sleep
 
 from vecchess.config import SelfplayConfig
+from vecchess.inference.open_network import FEWEST_SLOTS
 from vecchess.machine_limits import memory_text, oom_kills
 from vecchess.runtime.devices import CPU, Device, Share
 from vecchess.runtime.json_pipe import Message
@@ -18,7 +19,6 @@ from vecchess.runtime.retried_read import list_folder, retried
 from vecchess.selfplay.supervisor.worker_process import WorkerProcess
 from vecchess.selfplay.worker.memory_plan import halved
 from vecchess.selfplay.worker.protocol import COMPILING
-from vecchess.selfplay.worker.setup import FEWEST_SLOTS
 from vecchess.selfplay.worker.worker import WorkerPlan
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating

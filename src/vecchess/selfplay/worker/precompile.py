@@ -17,24 +17,23 @@ from typing import Self
 import numpy as np
 
 from vecchess.chess.chess960 import start_positions
-from vecchess.chess.planes import NUM_PLANES, encode_planes
-from vecchess.config import BUILT_IN_NETS, CONSTANT_NET, GameConfig, SelfplayConfig, TreeConfig
+from vecchess.chess.planes import encode_planes
+from vecchess.config import CONSTANT_NET, GameConfig, SelfplayConfig, TreeConfig
 from vecchess.config.backend import is_factory
 from vecchess.errors import VecchessError
-from vecchess.inference.backend_registry import MODULE_BACKEND
-from vecchess.inference.engine import SlotEngine
+from vecchess.inference.open_network import open_network
+from vecchess.inference.playable_net import BuiltInNet
 from vecchess.inference.requests import Requests
+from vecchess.inference.source import Source, find
 from vecchess.jit import cache_base, cache_dir
 from vecchess.machine_limits import num_cores
-from vecchess.networks.module_spelling import is_module
 from vecchess.runtime.child_process import ChildProcess
 from vecchess.runtime.devices import CPU, Device, Share
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.games.finished_games import finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.worker.networks import is_new, open_stored
-from vecchess.selfplay.worker.setup import build_server, open_network
+from vecchess.selfplay.worker.setup import build_server
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.store.id_set import IdSet
@@ -90,7 +89,7 @@ class Precompiler:
         """
         if self._on_cpu and self._config.backend in COMPILED_HERE:
             kind = f"network-{_kernels_of(net)}"
-            self._start_helper(kind, "the network", _compile_backend, self._config, net)
+            self._start_helper(kind, "the network", _compile_backend, net, self._config.backend)
         if not self._helpers:
             return True
         while any(helper.is_alive() for helper in self._helpers):
@@ -116,18 +115,16 @@ class Precompiler:
 
 
 @contextmanager
-def network_compiler(config: SelfplayConfig) -> Iterator[None]:
-    """Have a helper compile the kernels of the network that ``config`` names within the block,
-    which compiles others: a kernel is waited for where both need it.
+def network_compiler(source: Source, backend: str) -> Iterator[None]:
+    """Have a helper compile the kernels of the network file ``source`` within the block, which
+    compiles others: a kernel is waited for where both need it.
 
-    Without effect on one core, for other backends, and for a network that has yet to be made.
+    Without effect on one core, and for other networks and backends.
     """
-    is_named = config.net in BUILT_IN_NETS or is_module(config.net)
-    is_file = not is_named and not is_new(config.net)
-    if not is_file or config.backend not in COMPILED_HERE or num_cores() == 1:
+    if source.kind != "file" or backend not in COMPILED_HERE or num_cores() == 1:
         yield
         return
-    helper = _started(_compile_backend, config, config.net)
+    helper = _started(_compile_backend, source.text, backend)
     try:
         yield
     finally:
@@ -144,9 +141,9 @@ def _started(work: Callable[..., None], *arguments: object) -> ChildProcess:
 def _kernels_of(net: str) -> str:
     """A name for the kernels that compute the network ``net`` on a processor: numba compiles them
     for a type of neuron, of readout and of sums."""
-    network = open_stored(net)
+    network = find(net).load()
     if not isinstance(network, IntegerNet):
-        return net if network is None else MODULE_BACKEND
+        return net if isinstance(network, BuiltInNet) else network.config.kind
     sums = "int16" if check_bounds(network).int16_sums else "int32"
     return f"{network.config.neuron}-{network.config.readout}-{sums}"
 
@@ -181,14 +178,10 @@ def _play_two(server: SelfplayServer) -> None:
         server.step()
 
 
-def _compile_backend(config: SelfplayConfig, net: str) -> None:
+def _compile_backend(net: str, backend: str) -> None:
     """Ask the network about the start position, on the processor."""
-    network = open_stored(net)
-    num_planes = NUM_PLANES if network is None else network.config.num_planes
-    requests = Requests.empty(1, num_planes)
-    requests.planes[:] = encode_planes(start_positions(1), num_planes=num_planes)
+    opened = open_network(net, _SHARE.slots, backend=backend)
+    requests = Requests.empty(1, opened.num_planes)
+    requests.planes[:] = encode_planes(start_positions(1), num_planes=opened.num_planes)
     requests.num_legal[:] = 2
-    engine = SlotEngine(open_network(config, network, net, CPU, _SHARE)[0], requests)
-    engine.submit(np.zeros(1, np.int32))
-    while not engine.is_idle:
-        engine.step()
+    opened.answer(requests)

@@ -1,16 +1,12 @@
 """From a configuration to a server ready to start: network, backend, start positions, rules."""
 
-from collections.abc import Callable
 from functools import partial
 
-from vecchess.chess.planes import NUM_PLANES, history_of
 from vecchess.config import SelfplayConfig
-from vecchess.errors import DeviceError, NetworkError
 from vecchess.inference.backend import Backend
-from vecchess.inference.backend_registry import choose_backend, open_backend
-from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.playable_net import PlayableNet
-from vecchess.runtime.devices import Device, Share, release_memory
+from vecchess.inference.open_network import open_loaded
+from vecchess.inference.source import find
+from vecchess.runtime.devices import Device, Share
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.search.forest import ForestPlan
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
@@ -19,14 +15,10 @@ from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_table import make_rules
 from vecchess.selfplay.games.mover import Mover
 from vecchess.selfplay.games.openings import start_table
-from vecchess.selfplay.games.ply_log import MAX_STEPS
 from vecchess.selfplay.games.search_mover import SearchMover
 from vecchess.selfplay.games.server import MakeMover, SelfplayServer
-from vecchess.selfplay.worker.networks import open_stored
+from vecchess.selfplay.worker.networks import require_playable
 from vecchess.store.seating import Seating
-
-FEWEST_SLOTS = 16
-"""Where the device has no memory for so many, it is of no use."""
 
 
 def build_server(
@@ -44,12 +36,16 @@ def build_server(
     Raises NetworkError or ConfigError for a network, backend or opening file that will not do,
     DeviceError where the device fails.
     """
-    network = open_stored(net)
-    backend, sha256 = open_network(config, network, net, device, share, report_line)
-    make_mover = mover_factory(config, backend, sha256, share, seating)
-    num_planes = NUM_PLANES if network is None else network.config.num_planes
-    games, movers = share.games, share.movers
-    return SelfplayServer(backend, make_mover, num_planes, games, movers, numbers, network)
+    network = find(net).load()
+    require_playable(network, net)
+    opened = open_loaded(
+        network, net, share.slots, exits=config.exits, backend=config.backend, device=device,
+        threads=share.threads, report_line=report_line,
+    )  # fmt: skip
+    make_mover = mover_factory(config, opened.backend, network.sha256, share, seating)
+    return SelfplayServer(
+        opened.backend, make_mover, opened.num_planes, share.games, share.movers, numbers, network
+    )
 
 
 def mover_factory(
@@ -76,63 +72,3 @@ def mover_factory(
     plan = ForestPlan(limits, policy_scale, value_scale, config.seed)
     cache = EvaluationCache(tree.cache_mb) if tree.cache_mb else None
     return partial(SearchMover, rules, sha256, config=tree, plan=plan, cache=cache)
-
-
-def open_network(
-    config: SelfplayConfig,
-    network: PlayableNet | None,
-    name: str,
-    device: Device,
-    share: Share,
-    report_line: ReportLine = no_report,
-) -> tuple[Backend, str]:
-    """The backend that computes ``network`` (None: the built-in one called ``name``), and its
-    sha256, or name. Messages call it ``name``. Raises as above.
-
-    ``report_line`` gets a line when the backend is not the one to be expected, or has fewer slots.
-    """
-    rule, kind, weights = None, config.backend, name if network is None else network
-    if network is not None:
-        require_playable(network, name)
-        rule = exit_rule_of(config, network)
-        choice = choose_backend(config.backend, network.config, device.name)
-        kind = choice.name
-        if choice.reason:
-            report_line(choice.reason)
-
-    def open_with(slots: int) -> Backend:
-        return open_backend(kind, weights, slots, rule, device.name, share.threads)
-
-    backend = open_what_fits(open_with, share.slots, report_line)
-    return backend, name if network is None else network.sha256
-
-
-def exit_rule_of(config: SelfplayConfig, network: PlayableNet) -> ExitRule:
-    """The rule that positions leave ``network`` by; raises NetworkError for one not understood."""
-    return ExitRule.from_metadata(network.exit_rule) if config.exits else ExitRule.never()
-
-
-def open_what_fits(
-    open_with: Callable[[int], Backend], slots: int, report_line: ReportLine
-) -> Backend:
-    """``open_with(slots)``, with half as many and half again where the device has no memory."""
-    while True:
-        try:
-            return open_with(slots)
-        except DeviceError as error:
-            if not error.out_of_memory or slots // 2 < FEWEST_SLOTS:
-                raise
-        release_memory()  # what was allocated before memory ran out
-        report_line(f"the device has no memory for {slots:,} slots; trying {slots // 2:,}")
-        slots //= 2
-
-
-def require_playable(network: PlayableNet, name: str) -> None:
-    """Raise NetworkError for a network whose input or time steps self-play cannot do with."""
-    try:
-        history_of(network.config.num_planes)
-    except NetworkError as error:
-        raise NetworkError(f"{name} takes {error}") from None
-    steps = network.config.time_steps
-    if steps > MAX_STEPS:
-        raise NetworkError(f"{name} takes {steps} steps; records hold {MAX_STEPS}")

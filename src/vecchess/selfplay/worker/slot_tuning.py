@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.config import SelfplayConfig
+from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import choose_backend, open_backend
-from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.playable_net import PlayableNet, PlayableSizes
+from vecchess.inference.open_network import exit_rule_of
+from vecchess.inference.playable_net import BuiltInNet, PlayableNet, PlayableSizes
 from vecchess.inference.tune.slot_search import (
     Rung,
     SlotLimits,
@@ -30,8 +31,8 @@ from vecchess.machine_limits import machine_limits
 from vecchess.runtime.devices import CPU, GPU_SLOTS, Device, Share, release_memory, share_out
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.memory_plan import MemoryNeed
+from vecchess.selfplay.worker.networks import require_playable
 from vecchess.selfplay.worker.random_requests import random_requests
-from vecchess.selfplay.worker.setup import require_playable
 from vecchess.snn.integer.net_file import load_net
 
 CPU_LADDER = ladder(32, 2048)
@@ -81,16 +82,16 @@ def tune(
     Where ``limits`` leave it open, those of this machine hold. Raises NetworkError or ConfigError
     for a network or backend that will not do, ConfigError where no count keeps to the limits.
     """
+    require_playable(network, config.net)
+    if isinstance(network, BuiltInNet):
+        raise ConfigError(f'"{config.net}" has no network to tune: name a network file or a preset')
     device, share = devices[0], share_out(config, devices, MANY_GAMES)
     defaults, limits = default_limits(device), limits or SlotLimits()
     limits = SlotLimits(limits.nbytes or defaults.nbytes, limits.latency_ms or defaults.latency_ms)
 
     def open_with(slots: int) -> Backend:
-        rule = None if config.exits else ExitRule.never()
-        name, threads = config.backend, share.threads
-        return open_backend(name, network, slots, rule, device.name, threads)
-
-    require_playable(network, config.net)
+        rule = exit_rule_of(network, config.exits)
+        return open_backend(config.backend, network, slots, rule, device.name, share.threads)
 
     sizes = CPU_LADDER if device == CPU else GPU_LADDER
     questions = random_requests(NUM_QUESTIONS, QUESTION_SEED, network.config.num_planes)
@@ -102,15 +103,15 @@ def tune(
 
 
 def with_remembered_slots(
-    config: SelfplayConfig, sizes: PlayableSizes | None, devices: list[Device]
+    config: SelfplayConfig, sizes: PlayableSizes, devices: list[Device]
 ) -> SelfplayConfig:
     """``config`` with the slot count remembered for this processor, where it leaves it open and
     the memory suffices for it.
 
-    sizes: the network's; None of one that is built in. GPUs are looked at by their workers:
-    asking one for its name starts CUDA in this process.
+    sizes: the network's. GPUs are looked at by their workers: asking one for its name starts CUDA
+    in this process.
     """
-    if config.slots or sizes is None or devices[0] != CPU:
+    if config.slots or sizes.kind == "built-in" or devices[0] != CPU:
         return config
     share = share_out(config, devices, MANY_GAMES)
     slots = load_slots(_place(config, sizes, CPU, share))

@@ -7,12 +7,13 @@ from vecchess.config import SelfplayConfig
 from vecchess.errors import NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend
-from vecchess.inference.playable_net import PlayableNet
-from vecchess.runtime.devices import Device, Share, release_memory
+from vecchess.inference.open_network import exit_rule_of, open_loaded
+from vecchess.inference.playable_net import BuiltInNet, PlayableNet
+from vecchess.inference.source import find
+from vecchess.runtime.devices import Device, release_memory
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.worker.networks import open_stored
-from vecchess.selfplay.worker.setup import exit_rule_of, open_network, require_playable
+from vecchess.selfplay.worker.networks import require_playable
 
 
 def swap_network(
@@ -29,8 +30,8 @@ def swap_network(
     rule, is opened anew, on ``threads`` threads. Raises NetworkError for a file that will not do,
     one of other sizes than before, and where either network is built in.
     """
-    old, network = server.network, open_stored(net)
-    if old is None or network is None:
+    old, network = server.network, find(net).load()
+    if old is None or isinstance(old, BuiltInNet) or isinstance(network, BuiltInNet):
         raise NetworkError(f"{net}: only a network file can take the place of another")
     require_playable(network, net)
     if network.config != old.config:
@@ -39,14 +40,16 @@ def swap_network(
         )
     server.drain()
     backend = server.engine.backend
-    same_rule = exit_rule_of(config, network) == exit_rule_of(config, old)
+    same_rule = exit_rule_of(network, config.exits) == exit_rule_of(old, config.exits)
     if not (same_rule and _is_replaced(backend, network)):
         slots = backend.num_slots
         server.set_network(ConstantBackend(slots), network)
         del backend  # its memory is wanted for the one that follows
         release_memory()
-        share = Share(slots, server.requests.num_rows, len(server.movers), threads)
-        backend, _ = open_network(config, network, net, device, share, report_line)
+        backend = open_loaded(
+            network, net, slots, exits=config.exits, backend=config.backend, device=device,
+            threads=threads, report_line=report_line,
+        ).backend  # fmt: skip
     server.set_network(backend, network)
 
 

@@ -34,7 +34,7 @@ class TrainedModule(nn.Module):
         """The module of ``net`` with its weights, on the CPU."""
         super().__init__()
         self.config: ModuleSizes = net.config
-        self._spelling = net.spelling
+        self._spec = net.spec
         self.module = cast(nn.Module, net.module())
         for name in ("policy_gain", "value_gain"):
             self.register_buffer(name, torch.tensor(1.0), persistent=False)
@@ -72,7 +72,7 @@ class TrainedModule(nn.Module):
 
     def exported(self) -> ModuleNet:
         """The network with the weights that it has now."""
-        return as_module_net(self.module, self._spelling)
+        return as_module_net(self.module, self._spec)
 
     def is_graded(self, name: str) -> bool:
         """Never: no layer is known."""

@@ -1,0 +1,192 @@
+"""From what plays to a network on its device: found, loaded, with a backend that fits.
+
+net = open_network("default", slots=64)
+policy, outcomes = net.answer(requests)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.chess.planes import positions_seen
+from vecchess.config import build
+from vecchess.errors import ConfigError, DeviceError, NetworkError
+from vecchess.inference.backend import Backend
+from vecchess.inference.backend_registry import choose_backend, open_backend
+from vecchess.inference.engine import SlotEngine
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet
+from vecchess.inference.requests import Requests
+from vecchess.inference.source import Source, find
+from vecchess.runtime.devices import CPU, Device, parse_gpus, release_memory, see_only
+from vecchess.runtime.reporting import ReportLine, no_report
+from vecchess.snn.integer.bounds import check_bounds
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.presets import NetConfig
+
+FEWEST_SLOTS = 16
+"""Where the device has no memory for so many, it is of no use."""
+
+
+@dataclass(frozen=True)
+class OpenNetwork:
+    """A network on its device, which answers questions."""
+
+    name: str
+    """What it was called when it was opened."""
+    net: PlayableNet
+    backend: Backend
+    device: Device
+
+    @property
+    def num_planes(self) -> int:
+        """P of its questions, see ``chess.planes``."""
+        return self.net.config.num_planes
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Its name and hash, ready for JSON."""
+        sha256 = None if isinstance(self.net, BuiltInNet) else self.net.sha256
+        return {"net": self.name, "sha256": sha256}
+
+    def answer(self, requests: Requests) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Probabilities of the legal moves, in the order of ``requests.legal``, float64[R, L], and
+        of win, draw and loss, float64[R, 3]; the steps taken are in ``requests.steps``."""
+        engine = SlotEngine(self.backend, requests)
+        engine.submit(np.arange(requests.num_rows, dtype=np.int32))
+        while not engine.is_idle:
+            engine.step()
+        steps = requests.steps[:, None]
+        legal = np.arange(requests.legal.shape[1]) < requests.num_legal[:, None]
+        policy = requests.policy * self.backend.policy_scale / steps
+        outcomes = requests.wdl * self.backend.value_scale / steps
+        return _softmax(np.where(legal, policy, -np.inf)), _softmax(outcomes)
+
+
+def open_network(
+    what: str | Source,
+    slots: int,
+    *,
+    seed: int = 0,
+    time_steps: int | None = None,
+    exits: bool = True,
+    backend: str = "auto",
+    device: Device | str = CPU,
+    threads: int = 1,
+    report_line: ReportLine = no_report,
+) -> OpenNetwork:
+    """The network that ``what`` names (``inference.source``), for ``slots`` positions at a time.
+
+    seed: of new weights. time_steps: instead of the network's own. device: one of them, or a text
+    as of ``--gpus``, of which the first is taken; built-in networks are computed on the processor
+    where that is "auto". threads: of the processor. Raises ConfigError, NetworkError and
+    DeviceError, as ``open_loaded``.
+    """
+    source = find(what) if isinstance(what, str) else what
+    if isinstance(device, str):
+        is_free = source.kind == "built-in" and device == "auto"
+        device = CPU if is_free else parse_gpus(device)[0]
+    if source.kind != "built-in":
+        see_only(device)
+    net = source.load(seed)
+    if time_steps not in (None, net.config.time_steps):
+        net = _with_time_steps(net, source.text, time_steps)
+    return open_loaded(
+        net, source.text, slots, exits=exits, backend=backend, device=device, threads=threads,
+        report_line=report_line,
+    )  # fmt: skip
+
+
+def open_loaded(
+    net: PlayableNet,
+    name: str,
+    slots: int,
+    *,
+    exits: bool = True,
+    backend: str = "auto",
+    device: Device = CPU,
+    threads: int = 1,
+    report_line: ReportLine = no_report,
+) -> OpenNetwork:
+    """``net`` on ``device``; messages call it ``name``.
+
+    ``report_line`` gets a line where the backend is not the one to be expected, or has fewer slots.
+    Raises ConfigError for a backend or device that will not do, NetworkError for a network that
+    will not, DeviceError where the device fails.
+    """
+    require_input(net, name)
+    rule = exit_rule_of(net, exits)
+    choice = choose_backend(backend, net.config, device.name)
+    if choice.reason:
+        report_line(choice.reason)
+
+    def open_with(count: int) -> Backend:
+        return open_backend(choice.name, net, count, rule, device.name, threads)
+
+    return OpenNetwork(name, net, open_what_fits(open_with, slots, report_line), device)
+
+
+def exit_rule_of(net: PlayableNet, exits: bool) -> ExitRule:
+    """The rule that positions leave ``net`` by; raises NetworkError for one not understood."""
+    return ExitRule.from_metadata(net.exit_rule) if exits else ExitRule.never()
+
+
+def open_what_fits(
+    open_with: Callable[[int], Backend], slots: int, report_line: ReportLine
+) -> Backend:
+    """``open_with(slots)``, with half as many and half again where the device has no memory."""
+    while True:
+        try:
+            return open_with(slots)
+        except DeviceError as error:
+            if not error.out_of_memory or slots // 2 < FEWEST_SLOTS:
+                raise
+        release_memory()  # what was allocated before memory ran out
+        report_line(f"the device has no memory for {slots:,} slots; trying {slots // 2:,}")
+        slots //= 2
+
+
+def require_input(net: PlayableNet, name: str) -> None:
+    """Raise NetworkError for a network with input planes that vecchess does not make."""
+    try:
+        positions_seen(net.config.num_planes)
+    except NetworkError as error:
+        raise NetworkError(f"{name} takes {error}") from None
+
+
+def require_integers(network: PlayableNet, name: str, what: str) -> IntegerNet:
+    """``network``, where it is one of vecchess's own; raises ConfigError for others: ``what``
+    cannot be done with it, which is called ``name``."""
+    if not isinstance(network, IntegerNet):
+        raise ConfigError(f"{name}: {what} needs a network of vecchess's own")
+    return network
+
+
+def source_of(network: PlayableNet, file: Path) -> Source:
+    """How to open ``network``, one of vecchess's own or a module, that is kept in ``file``."""
+    if isinstance(network, IntegerNet):
+        return Source(str(file), "file")
+    assert not isinstance(network, Lc0Net | BuiltInNet)
+    return Source(str(network.spec.with_weights(file.absolute())), "module")
+
+
+def _with_time_steps(net: PlayableNet, name: str, steps: int | None) -> PlayableNet:
+    """The network with another number of time steps; raises ConfigError for a number that will
+    not do, NetworkError where it is not proved exact."""
+    net = require_integers(net, name, f"T={steps}")
+    config = build(NetConfig, net.config.model_dump() | {"time_steps": steps})
+    changed = replace(net, config=config)
+    if not check_bounds(changed).exact:
+        raise NetworkError(f"T={steps}: the network cannot be proved exact for so many steps")
+    return changed
+
+
+def _softmax(logits: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Probabilities of each row."""
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return shares
