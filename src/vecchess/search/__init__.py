@@ -2,6 +2,7 @@
 
 - ``policy_search`` ``PolicySearch``: positions in, policies and values back, with any evaluator
 - ``evaluator_backend`` the backend that asks such an evaluator
+- ``tree_driver`` boards, requests, engine and trees of both kinds of search:
 - ``batch_search`` searches of many given positions at the same time
 - ``game_search`` searches of one game, move after move, in a tree that is kept
 - ``principal_variations`` the best lines of a tree

@@ -55,7 +55,7 @@ class SearchSnapshot:
             "nodes": session.visits,
             "nps": round((session.visits - self._kept) / max(seconds, 1e-6)),
             "hashfull": min(1000, round(1000 * session.fullness)),
-            "tbhits": session.tablebase_hits,
+            "tbhits": session.forest.tablebase_hits,
             "time": int(1000 * seconds),
         }
 
@@ -101,7 +101,7 @@ class SearchSnapshot:
         """
         session = self._session
         if is_planned and session.is_over and session.visits:
-            return session.decide()
+            return session.decision
         lines = best_lines(session.forest, 0, MAX_MOVES)
         if not lines:
             return int(session.root_edges["word"].max()) & ACTION_MASK
