@@ -8,6 +8,7 @@
 - ``planes``, ``tactics`` input planes of the network; ``unpack_planes`` as numbers
 - ``material`` piece values, and the balance of men
 - ``action`` AlphaZero's action code, to moves and back
+- ``game_arrays`` games as arrays, one a row, and the step of one by a move
 - ``game_cursor`` recorded games, played through ply by ply
 - ``fen``, ``pgn``, ``uci_moves`` notations, through python-chess
 - ``chess960`` start positions

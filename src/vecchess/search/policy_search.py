@@ -86,7 +86,7 @@ class PolicySearch:
         """Search K <= B positions, uint64[K, 8], none of which is over.
 
         ``keys``: uint64[K, 102] and ``past``: uint64[K, 8, 8] of their games, for repetitions and
-        earlier positions; ``GameRows`` has both. ``seed``, ``numbers`` (int[K], None for 0 to
+        earlier positions; ``Games`` has both. ``seed``, ``numbers`` (int[K], None for 0 to
         K - 1) and ``plies`` choose the random numbers. ``temperature``: of the choice with PUCT, of
         the Gumbel noise where ``explore``. ``explore``: with Gumbel or Dirichlet noise.
 
