@@ -5,7 +5,6 @@
 - ``gymnasium_adapter`` one game or many against a player, for Gymnasium
 - ``pettingzoo_adapter`` one game with an agent on each side, for PettingZoo
 - ``versus`` games against a player of the arena
-- ``env_starts`` where games begin
 - ``row_kernels`` the kernels, and their runs on threads
 """
 

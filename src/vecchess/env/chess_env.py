@@ -1,15 +1,18 @@
 """Thousands of games of chess as arrays, stepped by actions."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vecchess.arena.match.match_openings import load_book
+from vecchess.chess.chess960 import NUM_CHESS960, chess960_positions, start_positions
 from vecchess.chess.game_arrays import Games
 from vecchess.chess.planes import NUM_PLANES, positions_seen
-from vecchess.chess.rules import Termination
+from vecchess.chess.position import Positions, checked
+from vecchess.chess.rules import Termination, terminations
 from vecchess.chess.unpack_planes import plane_memory, writable_address
-from vecchess.env.env_starts import Starts, start_table
 from vecchess.env.row_kernels import (
     STAY,
     RowRunner,
@@ -22,6 +25,41 @@ from vecchess.env.row_kernels import (
 from vecchess.errors import ConfigError
 from vecchess.selfplay.games.game_kernel import MAX_OPENING_PLIES
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
+
+Starts = str | Path | Positions
+"""``"standard"``, ``"chess960"``, ``"book"``, an EPD, FEN or PGN file, or ``uint64[K, 8]``."""
+
+
+def start_table(starts: Starts) -> Positions:
+    """``uint64[K, 8]``: the positions that games draw their start from.
+
+    ``"book"`` is the book of matches, 500 balanced positions after eight plies. Raises ConfigError
+    for a name that is none of ``Starts``, a file that cannot be read and a position that is over.
+    """
+    if isinstance(starts, np.ndarray):
+        return _checked_table(starts)
+    if isinstance(starts, Path):
+        return load_book(starts)
+    if starts == "standard":
+        return start_positions(1)
+    if starts == "chess960":
+        return chess960_positions(np.arange(NUM_CHESS960))
+    if starts == "book":
+        return load_book()
+    raise ConfigError(
+        f"starts {starts!r}: give 'standard', 'chess960', 'book', a Path or uint64[K, 8]"
+    )
+
+
+def _checked_table(positions: Positions) -> Positions:
+    """A copy of the positions. Raises ConfigError where there are none, or one is over."""
+    table = checked(positions).copy()
+    over = np.flatnonzero(terminations(table) != Termination.ONGOING)
+    if len(over) or not len(table):
+        what = f"position {over[0]} is of a game that is over" if len(over) else "no positions"
+        raise ConfigError(f"starts: {what}; no game can begin there")
+    return table
+
 
 __all__ = ["STAY", "ChessEnv", "EnvStep"]
 MOST_SEED = 2**64 - 1

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from vecchess.chess.game_arrays import Games
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.rules import Termination
-from vecchess.env.chess_env import ChessEnv
-from vecchess.env.env_starts import Starts
+from vecchess.env.chess_env import ChessEnv, Starts
 
 
 class EnvState(NamedTuple):

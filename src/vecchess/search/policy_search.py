@@ -1,19 +1,110 @@
 """Searches of a batch of positions with an evaluator of the user's: policies and values back."""
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vecchess.chess.history import Pasts
+from vecchess.chess.history import REPEATED_SHIFT, Pasts
 from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS
-from vecchess.chess.position import Positions
+from vecchess.chess.position import COUNTERS, Positions
+from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.config import TreeConfig, build
 from vecchess.errors import ConfigError
+from vecchess.inference.builtin import ConstantBackend
+from vecchess.inference.float_answers import UNITS, accumulators
+from vecchess.inference.requests import Requests
 from vecchess.search.batch_search import BatchSearch, SearchResults
-from vecchess.search.evaluator_backend import Evaluator, EvaluatorBackend, Inputs
 from vecchess.search.tree.layout import UNIT
-from vecchess.shapes import NUM_ACTIONS, TARGET_UNIT
+from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, NUM_OUTCOMES, POSITION_WORDS, TARGET_UNIT
+
+Inputs = Literal["planes", "bitboards", "positions"]
+"""What an evaluator is given: float32[K, P, 8, 8], uint64[K, P] or uint64[K, 8]."""
+Evaluator = Callable[[NDArray[Any]], tuple[Any, Any]]
+"""``inputs -> logits, values``, numpy or torch: float[K, 4672] of all actions, and float[K] the
+expected result from -1 to 1, or float[K, 3] logits of win, draw and loss; the mover's view."""
+_LEAST = 1e-6
+"""Probability of a result that a value of 1 or -1 rules out."""
+
+
+class EvaluatorBackend(ConstantBackend):
+    """``Backend`` with S slots: all that are admitted together are evaluated in one call.
+
+    Logits are rounded to 2**-16. With ``batch_size`` the evaluator always gets so many rows, filled
+    up with rows of zeros: then an answer of floats does not depend on how many others there are,
+    and a compiled network sees one shape.
+    """
+
+    policy_scale = value_scale = 1 / UNITS
+
+    def __init__(
+        self, evaluator: Evaluator, num_slots: int, inputs: Inputs, batch_size: int | None = None
+    ) -> None:
+        """``inputs``: see ``Inputs``; positions need rows of ``POSITION_INPUTS``."""
+        super().__init__(num_slots)
+        self._evaluator, self._inputs, self._batch_size = evaluator, inputs, batch_size
+
+    def answer(self, requests: Requests, rows: NDArray[np.int32]) -> None:
+        """Write the answers of ``rows: int32[K]``. Raises ValueError for those of wrong shapes and
+        for logits or values that are no numbers."""
+        size = self._batch_size or max(len(rows), 1)
+        for first in range(0, len(rows), size):
+            self._answer_together(requests, rows[first : first + size])
+
+    def _answer_together(self, requests: Requests, rows: NDArray[np.int32]) -> None:
+        logits, values = self._evaluate(requests.planes[rows])
+        legal = np.arange(MAX_MOVES) < requests.num_legal[rows, None]
+        row, _ = np.nonzero(legal)
+        found = np.zeros(legal.shape, np.int32)
+        found[legal] = accumulators(logits[row, requests.legal[rows][legal]])
+        requests.policy[rows] = found
+        requests.wdl[rows] = accumulators(_outcome_logits(values))
+        requests.steps[rows] = 1
+
+    def _evaluate(self, planes: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Logits and values of packed planes, uint64[K, P]."""
+        num, size = len(planes), self._batch_size or len(planes)
+        padded = np.concatenate([planes, np.zeros((size - num, planes.shape[1]), np.uint64)])
+        answer = self._evaluator(self._given(padded))
+        logits, values = (_array(part) for part in answer)
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        if logits.shape != (size, NUM_ACTIONS) or values.shape not in ((size,), (size, 3)):
+            shapes = f"{list(logits.shape)} and {list(values.shape)}"
+            wants = f"[{size}, {NUM_ACTIONS}] and [{size}] or [{size}, 3]"
+            raise ValueError(f"the evaluator must give logits and values {wants}, not {shapes}")
+        if np.isnan(logits[:num]).any() or np.isnan(values[:num]).any():
+            raise ValueError("the evaluator gave logits or values that are not numbers")
+        return logits[:num], values[:num]
+
+    def _given(self, planes: NDArray[np.uint64]) -> NDArray[Any]:
+        if self._inputs == "planes":
+            unpacked: NDArray[Any] = unpack_planes(planes)
+            return unpacked
+        if self._inputs == "bitboards":
+            return planes
+        positions = planes[:, :POSITION_WORDS].copy()
+        positions[:, COUNTERS] &= ~np.uint64(1 << REPEATED_SHIFT)
+        return positions
+
+
+def _array(answer: ArrayLike) -> NDArray[Any]:
+    """An answer of numpy, or a tensor of torch on any device, as an array."""
+    tensor: Any = answer
+    if hasattr(tensor, "detach"):
+        tensor = tensor.detach().float().cpu().numpy()
+    return np.asarray(tensor)
+
+
+def _outcome_logits(values: NDArray[Any]) -> NDArray[np.float32]:
+    """float32[K, 3] of win, draw, loss; a single value is a result without draws."""
+    if values.ndim == 2:
+        return values.astype(np.float32)
+    logits = np.empty((len(values), NUM_OUTCOMES), np.float32)
+    win = np.clip((1 + values.astype(np.float64)) / 2, _LEAST, 1 - _LEAST)
+    logits[:, 0], logits[:, 1], logits[:, 2] = np.log(win), 2 * np.log(_LEAST), np.log1p(-win)
+    return logits
 
 
 class PolicyOutput(NamedTuple):
@@ -48,7 +139,7 @@ class PolicySearch:
         lanes: int = 1,
         **settings: Any,
     ) -> None:
-        """B = ``num_positions``. ``evaluator``: see ``evaluator_backend.Evaluator``.
+        """B = ``num_positions``. ``evaluator``: see ``Evaluator``.
 
         ``num_planes``: P of planes and bitboards. ``batch_size``: rows of every call of the
         evaluator, None for as many as there are. ``lanes``: simulations of a position in flight.

@@ -15,17 +15,17 @@ from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.layout import NO_NODE
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_kernel import CONSUMED
-from vecchess.selfplay.games.game_table import VACANT, RestartPoints, Rules
-from vecchess.selfplay.games.mover import Mover, Rows
-from vecchess.selfplay.games.ply_log import PAGE_PLIES
-from vecchess.selfplay.games.search_kernel import play_decisions, resume_searches
-from vecchess.selfplay.games.target_log import (
+from vecchess.selfplay.games.game_log import (
     MOST_PAGES,
     MOST_WORDS,
+    PAGE_PLIES,
     PAGE_WORDS,
     pack_targets,
     target_log,
 )
+from vecchess.selfplay.games.game_table import VACANT, RestartPoints, Rules
+from vecchess.selfplay.games.mover import Mover, Rows
+from vecchess.selfplay.games.search_kernel import play_decisions, resume_searches
 from vecchess.store.inflight import SavedGames
 
 

@@ -16,10 +16,10 @@ from vecchess.search.forest import ForestPlan
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tree_memory import TreeLimits
 from vecchess.selfplay.games.game_ids import GameIdPool
+from vecchess.selfplay.games.game_log import MAX_STEPS
 from vecchess.selfplay.games.game_table import make_rules
 from vecchess.selfplay.games.mover import Mover
 from vecchess.selfplay.games.openings import start_table
-from vecchess.selfplay.games.ply_log import MAX_STEPS
 from vecchess.selfplay.games.search_mover import SearchMover
 from vecchess.selfplay.games.server import MakeMover, SelfplayServer
 from vecchess.selfplay.worker.networks import open_stored
