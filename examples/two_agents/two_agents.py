@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vecchess.env.gymnasium_faces import Observation
-from vecchess.env.pettingzoo_faces import ChessAEC
+from vecchess.env.gymnasium_adapter import Observation
+from vecchess.env.pettingzoo_adapter import ChessAEC
 
 THEIR_MEN = slice(6, 12)
 """Planes of the other side's men, see ``vecchess.chess.planes``."""

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from tests.chess.walks import men_before
-from vecchess.analysis.analysis_result import ENDS, Analysis, Variation
 from vecchess.analysis.parse_position import STARTPOS, position_after
-from vecchess.analysis.run_analysis import analyse, lanes_for
+from vecchess.analysis.run_analysis import ENDS, Analysis, Variation, analyse, lanes_for
 from vecchess.chess.planes import MATERIAL_WEIGHTS, NUM_PLANES, encode_planes, num_planes
 from vecchess.chess.sample import random_positions
 from vecchess.config import AnalyseConfig, SearchConfig, TreeConfig, build

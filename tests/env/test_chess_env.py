@@ -10,10 +10,10 @@ import torch
 
 from tests.chess.walks import STARTS, choose_move, to_code, why_over
 from tests.selfplay.playing import play
-from vecchess.arena.game_batch import GameBatch
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.chess960 import chess960_positions, start_positions
 from vecchess.chess.fen import from_board, from_fens, to_board
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.make import make
 from vecchess.chess.planes import encode_planes, num_planes
 from vecchess.chess.rules import Termination, terminations
@@ -174,7 +174,7 @@ def test_observations_are_the_planes_of_networks(history: int) -> None:
 
 def test_the_past_is_that_of_matches() -> None:
     env = ChessEnv(40, keep_past=True, auto_reset=False, max_plies=300)
-    games = GameBatch.at(start_positions(40), 300)
+    games = Games.at(start_positions(40), 300)
     for _ in range(300):
         ongoing = games.ongoing
         assert (env.rows.past == games.past)[ongoing].all()

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vecchess.inference.slot_table import FREE, SlotTable
+from vecchess.inference.engine import FREE, SlotTable
 
 
 @given(

@@ -5,8 +5,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.export.v6 import planes_of
-from vecchess.arena.game_batch import GameBatch, repetitions
 from vecchess.chess.fen import from_fens
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.planes import POSITION_INPUTS, encode_planes
 from vecchess.chess.uci_moves import uci_to_move
 from vecchess.lc0.lc0_planes import CASTLING_PLANE, CLASSICAL, input_planes, reversed_in_bytes
@@ -26,15 +26,13 @@ def seen_after(
     fen: str, moves: list[str], input_format: int = CLASSICAL
 ) -> list[tuple[chess.Board, NDArray[np.float32]]]:
     """Boards of a line, and what a player's network sees of them, ``float32[112, 64]``."""
-    game, only, board = GameBatch.at(from_fens([fen]), 400), np.zeros(1, np.int64), chess.Board(fen)
+    game, only, board = Games.at(from_fens([fen]), 400), np.zeros(1, np.int64), chess.Board(fen)
     found = []
     for uci in [*moves, None]:
-        now = game.requests(only, only)
-        seen = repetitions(now.positions, now.keys)
-        words = encode_planes(now.positions, seen, now.past, POSITION_INPUTS)
+        words = encode_planes(game.positions, game.repetitions, game.past, POSITION_INPUTS)
         found.append((board.copy(), input_planes(words.reshape(1, 8, 8), input_format)[0]))
         if uci is not None:
-            game.play(only, np.array([uci_to_move(now.positions[0], uci)], np.uint16))
+            game.play(only, np.array([uci_to_move(game.positions[0], uci)], np.uint16))
             board.push_uci(uci)
     return found
 

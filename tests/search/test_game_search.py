@@ -51,7 +51,7 @@ def test_a_search_is_that_of_a_batch(lanes: int) -> None:
     edges = session.root_edges
     assert session.visits == found.visits[0] == 700
     assert edges["visits"].tolist() == found.edge_visits.tolist()
-    assert session.decide() == found.action[0]
+    assert session.decision == found.action[0]
 
 
 def test_fewer_lanes_than_there_could_be() -> None:

@@ -11,7 +11,7 @@ from vecchess.chess.position import Positions
 from vecchess.chess.rules import Termination, terminations
 from vecchess.chess.sample import play_random
 from vecchess.jit import kernel
-from vecchess.search.kernels.mate_in_one import NO_MOVE, mating_move
+from vecchess.search.kernels.evaluate_leaf import NO_MOVE, mating_move
 from vecchess.shapes import POSITION_WORDS
 
 

@@ -11,8 +11,8 @@ from tests.search import scalar_gumbel, scalar_puct
 from tests.search.samples import cornered, pasts, samples
 from tests.search.scalar_tree import Question, Result
 from tests.search.table_backend import TableBackend
-from vecchess.arena.game_batch import GameBatch
 from vecchess.chess.fen import from_fens, to_fens
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.history import REPEATED_SHIFT
 from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS, num_planes
 from vecchess.chess.position import COUNTERS
@@ -90,7 +90,7 @@ def test_equal_where_the_network_sees_positions_as_they_are(search: str) -> None
     config = TreeConfig(search=search, sims=40, cache_mb=0, see_mates=False)
     positions, keys = samples(12, 31)
     _compare_on(config, positions, keys, random.Random(8), pasts(12, 31), POSITION_INPUTS)
-    game, only = GameBatch.at(from_fens(["7k/8/8/8/8/8/8/R3K3 w - - 0 1"]), 400), np.zeros(1, int)
+    game, only = Games.at(from_fens(["7k/8/8/8/8/8/8/R3K3 w - - 0 1"]), 400), np.zeros(1, int)
     for uci in ("a1a2", "h8g8", "a2a1", "g8h8", "a1a2"):
         game.play(only, np.array([uci_to_move(game.positions[0], uci)], np.uint16))
     assert (game.past[0, :, COUNTERS] >> np.uint64(REPEATED_SHIFT) & np.uint64(1)).sum() == 1

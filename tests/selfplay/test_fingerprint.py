@@ -13,7 +13,7 @@ from vecchess.inference.requests import Requests
 from vecchess.jit import inline
 from vecchess.search.tree.layout import EdgeRecord, ForestRecord, NodeRecord
 from vecchess.selfplay.games import fingerprint
-from vecchess.selfplay.games.ply_log import num_tags
+from vecchess.selfplay.games.game_log import num_tags
 
 
 @inline

@@ -13,8 +13,8 @@ from vecchess.chess.fen import to_fens
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
-from vecchess.selfplay.games import ply_log
-from vecchess.selfplay.games.ply_log import MAX_STEPS, num_tags, unpack_plies
+from vecchess.selfplay.games import game_log
+from vecchess.selfplay.games.game_log import MAX_STEPS, num_tags, unpack_plies
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
     PLAYTHROUGH,
@@ -23,7 +23,7 @@ from vecchess.store.records import (
     GameRecords,
 )
 
-pack_ply = exposed(ply_log.pack_ply)
+pack_ply = exposed(game_log.pack_ply)
 
 
 def assert_games_are_right(records: GameRecords, max_plies: int, chess960: bool = False) -> None:

@@ -16,7 +16,7 @@ from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.records import GameRecords
-from vecchess.store.replay_positions import replay_positions as replay_positions
+from vecchess.store.replay_positions import replay_positions
 
 SYZYGY = Path(__file__).parent.parent / "data" / "syzygy"
 GUMBEL = TreeConfig(search="gumbel", sims=12, cache_mb=0)

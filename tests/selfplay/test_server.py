@@ -5,8 +5,7 @@ from vecchess.config import GameConfig, SelfplayConfig
 from vecchess.inference.builtin import ConstantBackend
 from vecchess.runtime.devices import Share
 from vecchess.selfplay.games.game_ids import GameIdPool
-from vecchess.selfplay.games.mover_thread import MoverThread
-from vecchess.selfplay.games.server import SelfplayServer
+from vecchess.selfplay.games.server import MoverThread, SelfplayServer
 from vecchess.selfplay.worker.setup import mover_factory
 from vecchess.store.id_set import IdSet
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.kernels import exposed
-from vecchess.selfplay.games import paged_log
-from vecchess.selfplay.games import target_log as target_logs
-from vecchess.selfplay.games.paged_log import NO_PAGE, PagedLog
-from vecchess.selfplay.games.target_log import (
+from vecchess.selfplay.games import game_log
+from vecchess.selfplay.games.game_log import (
     MOST_PAGES,
     MOST_WORDS,
+    NO_PAGE,
     PAGE_WORDS,
+    PagedLog,
     target_log,
     unpack_targets,
 )
@@ -24,9 +24,9 @@ from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 
 pytestmark = pytest.mark.plain
 
-append_word = exposed(target_logs.append_word)
-take_items = exposed(paged_log.take_items)
-free_items = exposed(paged_log.free_items)
+append_word = exposed(game_log.append_word)
+take_items = exposed(game_log.take_items)
+free_items = exposed(game_log.free_items)
 GAMES = 4
 
 

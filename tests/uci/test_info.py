@@ -5,7 +5,7 @@ from math import tan
 import pytest
 
 from vecchess.search.principal_variations import Line, WdlEstimate
-from vecchess.uci.info import best_move, info_line, points, wdl
+from vecchess.uci.search_snapshot import best_move, info_line, points, wdl
 
 FIGURES = {
     "depth": 3, "seldepth": 7, "nodes": 120, "nps": 200, "hashfull": 5, "tbhits": 2, "time": 500,

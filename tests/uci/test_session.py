@@ -10,7 +10,7 @@ import pytest
 from tests.uci.talk import Talk, facts, stockfish
 from vecchess.chess.perft import perft
 from vecchess.config import UciConfig
-from vecchess.uci.strength import limit_of
+from vecchess.uci.go_command import limit_of
 from vecchess.uci.tasks import BENCH_FENS
 
 SCHOLAR = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"

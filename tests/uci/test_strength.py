@@ -4,7 +4,7 @@ import pytest
 
 from vecchess.config import MATERIAL_NET, UciConfig
 from vecchess.config.uci_settings import LEAST_ELO, MOST_ELO
-from vecchess.uci.strength import MATERIAL, NETWORK, Level, limit_of
+from vecchess.uci.go_command import MATERIAL, NETWORK, Level, limit_of
 
 LADDERS = {MATERIAL_NET: MATERIAL, "default": NETWORK}
 RATINGS = range(LEAST_ELO, MOST_ELO + 1)

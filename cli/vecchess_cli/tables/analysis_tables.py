@@ -9,7 +9,7 @@ from rich.text import Text
 from vecchess.runtime.signals import stopped_text
 
 if TYPE_CHECKING:
-    from vecchess.analysis.analysis_result import Analysis
+    from vecchess.analysis.run_analysis import Analysis
     from vecchess.search.principal_variations import Line
 
 ENDINGS = {

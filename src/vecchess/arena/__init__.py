@@ -1,7 +1,6 @@
 """Matches between players, and ratings of their results.
 
 player_protocol  the interface of players, move requests and replies
-game_batch       many games at a time in arrays
 match_game       one finished game of a match, and why it ended
 players/         random, greedy, minimax, networks, networks of lc0, UCI engines, plug-ins
 match/           openings, scheduling, adjudication and counting of games

@@ -11,6 +11,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.history import Pasts
 from vecchess.rng import random_word
 
@@ -38,8 +39,9 @@ class MoveRequests(SlotRows):
 
     games: int64[K] numbers of the games, plies: int64[K] played in each so far; both choose the
     random numbers. positions: uint64[K, 8], keys: uint64[K, 102] with the positions themselves in
-    them (``chess.rules``), past: uint64[K, 8, 8] the positions before (``chess.history``). starts:
-    uint64[K, 8] where the games began, moves: uint16[K, plies] made since, mover's view.
+    them (``chess.rules``), past: uint64[K, 8, 8] the positions before (``chess.history``),
+    repetitions: uint8[K] earlier occurrences of the position in its game. starts: uint64[K, 8]
+    where the games began, moves: uint16[K, plies] made since, mover's view.
     """
 
     games: NDArray[np.int64]
@@ -47,8 +49,26 @@ class MoveRequests(SlotRows):
     positions: NDArray[np.uint64]
     keys: NDArray[np.uint64]
     past: Pasts
+    repetitions: NDArray[np.uint8]
     starts: NDArray[np.uint64]
     moves: NDArray[np.uint16]
+
+    @classmethod
+    def of(cls, boards: Games, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> Self:
+        """Requests to the sides to move in ``rows``, int64[K] of ``boards``, which keep their
+        moves: games with these ``numbers``, in slots of the same numbers as the rows."""
+        plies = boards.plies[rows].astype(np.int64)
+        return cls(
+            slots=rows,
+            games=numbers,
+            plies=plies,
+            positions=boards.positions[rows],
+            keys=boards.keys[rows],
+            past=boards.past[rows],
+            repetitions=boards.repetitions[rows],
+            starts=boards.begun[rows],
+            moves=boards.moves[rows, : plies.max(initial=0)],
+        )
 
 
 @dataclass(frozen=True)

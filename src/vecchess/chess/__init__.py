@@ -7,6 +7,7 @@
 - ``history`` the last positions of a game, for networks with history planes
 - ``planes`` input planes of the network; ``unpack_planes`` as numbers
 - ``action`` AlphaZero's action code, to moves and back
+- ``game_arrays`` games as arrays, one a row, and the step of one by a move
 - ``game_cursor`` recorded games, played through ply by ply
 - ``fen``, ``pgn``, ``uci_moves`` notations, through python-chess
 - ``chess960`` start positions

@@ -9,7 +9,7 @@ from vecchess.config.analysis_settings import EvaluatorConfig
 from vecchess.shapes import MAX_MOVES
 
 LEAST_ELO, MOST_ELO = 700, 2050
-"""Range of ``elo``: where ``uci.strength`` was measured."""
+"""Range of ``elo``: where ``uci.go_command`` was measured."""
 
 
 class UciConfig(EvaluatorConfig):

@@ -1,28 +1,65 @@
 """Thousands of games of chess as arrays, stepped by actions."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vecchess.arena.match.match_openings import load_book
+from vecchess.chess.chess960 import NUM_CHESS960, chess960_positions, start_positions
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.planes import NUM_PLANES, positions_seen
-from vecchess.chess.position import COLOUR_SHIFT, COUNTERS
-from vecchess.chess.rules import Termination
+from vecchess.chess.position import Positions, checked
+from vecchess.chess.rules import Termination, terminations
 from vecchess.chess.unpack_planes import plane_memory, writable_address
-from vecchess.env.env_starts import Starts, start_table
-from vecchess.env.game_rows import GameRows
 from vecchess.env.row_kernels import (
     STAY,
+    RowRunner,
     draw_actions,
     find_illegal,
     show_rows,
     start_rows,
     step_rows,
 )
-from vecchess.env.row_runner import RowRunner
 from vecchess.errors import ConfigError
 from vecchess.selfplay.games.game_kernel import MAX_OPENING_PLIES
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
+
+Starts = str | Path | Positions
+"""``"standard"``, ``"chess960"``, ``"book"``, an EPD, FEN or PGN file, or ``uint64[K, 8]``."""
+
+
+def start_table(starts: Starts) -> Positions:
+    """``uint64[K, 8]``: the positions that games draw their start from.
+
+    ``"book"`` is the book of matches, 500 balanced positions after eight plies. Raises ConfigError
+    for a name that is none of ``Starts``, a file that cannot be read and a position that is over.
+    """
+    if isinstance(starts, np.ndarray):
+        return _checked_table(starts)
+    if isinstance(starts, Path):
+        return load_book(starts)
+    if starts == "standard":
+        return start_positions(1)
+    if starts == "chess960":
+        return chess960_positions(np.arange(NUM_CHESS960))
+    if starts == "book":
+        return load_book()
+    raise ConfigError(
+        f"starts {starts!r}: give 'standard', 'chess960', 'book', a Path or uint64[K, 8]"
+    )
+
+
+def _checked_table(positions: Positions) -> Positions:
+    """A copy of the positions. Raises ConfigError where there are none, or one is over."""
+    table = checked(positions).copy()
+    over = np.flatnonzero(terminations(table) != Termination.ONGOING)
+    if len(over) or not len(table):
+        what = f"position {over[0]} is of a game that is over" if len(over) else "no positions"
+        raise ConfigError(f"starts: {what}; no game can begin there")
+    return table
+
 
 __all__ = ["STAY", "ChessEnv", "EnvStep"]
 MOST_SEED = 2**64 - 1
@@ -47,7 +84,7 @@ class ChessEnv:
     and the number alone. Row g plays the games g, g + G, g + 2 G ...; the rules are those of
     self-play: a draw counts as soon as it could be claimed.
 
-    rows: ``GameRows``, the games themselves, to be read only. observations, masks: the memory that
+    rows: ``Games``, the games themselves, to be read only. observations, masks: the memory that
     each step writes, None where there is none. final_positions: uint64[G, 8] and final_plies:
     int32[G] of the game that ended last in each row. starts: uint64[K, 8] where games begin.
     """
@@ -91,18 +128,17 @@ class ChessEnv:
         if self.observations is not None:
             num_planes = int(self.observations.shape[1])
         has_past = keep_past or positions_seen(num_planes) > 1
-        self.rows = GameRows.empty(num_games, has_past)
+        self.rows = Games.empty(num_games, has_past)
         self.final_positions = np.zeros((num_games, POSITION_WORDS), np.uint64)
         self.final_plies = np.zeros(num_games, np.int32)
         self._actions = np.zeros(num_games, np.int64)
-        self._runner = RowRunner(num_games, threads, num_planes)
+        self._runner = RowRunner(self.rows, max_plies, threads, num_planes)
         self._runner.set(
-            seed=seed, num_starts=len(self.starts), random_plies=random_plies, max_plies=max_plies,
+            seed=seed, num_starts=len(self.starts), random_plies=random_plies,
             auto_reset=int(auto_reset), num_planes=num_planes,
         )  # fmt: skip
         self._runner.point(start_table=self.starts, actions=self._actions)
         self._runner.point(final_positions=self.final_positions, final_plies=self.final_plies)
-        self._runner.point(**self.rows._asdict())
         self._point_at_memory()
         self._runner.run_with_scratch(start_rows)
 
@@ -130,7 +166,7 @@ class ChessEnv:
     @property
     def colours(self) -> NDArray[np.uint8]:
         """uint8[G]: 0 where White is to move, 1 where Black is."""
-        return (self.positions[:, COUNTERS] >> np.uint64(COLOUR_SHIFT)).astype(np.uint8)
+        return self.rows.colours
 
     def reset(
         self,
@@ -199,11 +235,11 @@ class ChessEnv:
         masks[rows, self.legal[is_legal]] = 1
         return masks
 
-    def snapshot(self) -> GameRows:
+    def snapshot(self) -> Games:
         """A copy of all games, for ``restore``."""
         return self.rows.copy()
 
-    def restore(self, rows: GameRows) -> None:
+    def restore(self, rows: Games) -> None:
         """Go on from the games of a snapshot of an environment with the same settings.
 
         Masks and observations show them too. Raises ValueError for other shapes.

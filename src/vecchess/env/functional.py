@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.rules import Termination
-from vecchess.env.chess_env import ChessEnv
-from vecchess.env.env_starts import Starts
-from vecchess.env.game_rows import GameRows
+from vecchess.env.chess_env import ChessEnv, Starts
 
 
 class EnvState(NamedTuple):
@@ -27,7 +26,7 @@ class EnvState(NamedTuple):
     rewards: NDArray[np.float32]
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
-    rows: GameRows
+    rows: Games
 
 
 class FunctionalEnv:

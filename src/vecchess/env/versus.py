@@ -134,6 +134,7 @@ class VersusGames:
             positions=games.positions[rows],
             keys=games.keys[rows],
             past=games.past[rows],
+            repetitions=games.repetitions[rows],
             starts=self._begun[rows],
             moves=self._moves[rows, : plies.max(initial=0)],
         )

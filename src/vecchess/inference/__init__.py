@@ -2,7 +2,6 @@
 
 requests          the rows that hold questions and answers
 engine            the inference loop: admit, advance one time step, harvest
-slot_table        assigns waiting rows to free slots
 backend           the protocol that a device implements
 backend_registry  opens backends by name, or by a factory of the user's
 host_backend      rows and slots of the backends that compute on the host

@@ -1,7 +1,7 @@
 """Tree search: PUCT and Gumbel AlphaZero, many trees at a time, for self-play and for analysis.
 
 - ``policy_search`` ``PolicySearch``: positions in, policies and values back, with any evaluator
-- ``evaluator_backend`` the backend that asks such an evaluator
+- ``tree_driver`` boards, requests, engine and trees of both kinds of search:
 - ``batch_search`` searches of many given positions at the same time
 - ``game_search`` searches of one game, move after move, in a tree that is kept
 - ``principal_variations`` the best lines of a tree
@@ -12,7 +12,6 @@
 - ``kernels`` the search itself
 """
 
-from vecchess.search.evaluator_backend import Evaluator
-from vecchess.search.policy_search import PolicyOutput, PolicySearch
+from vecchess.search.policy_search import Evaluator, PolicyOutput, PolicySearch
 
 __all__ = ["Evaluator", "PolicyOutput", "PolicySearch"]

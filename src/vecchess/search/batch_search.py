@@ -7,22 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vecchess.chess.history import Pasts, checked_past, no_past
+from vecchess.chess.history import Pasts, checked_past
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, checked, position_keys
-from vecchess.chess.rules import KEY_HISTORY, Termination, terminations
+from vecchess.chess.rules import Termination, terminations
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
-from vecchess.inference.engine import SlotEngine
-from vecchess.inference.requests import Requests
-from vecchess.search.forest import Forest, ForestPlan
-from vecchess.search.kernels.entry_points import begin_searches, decide_searches, free_trees
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.edge_word import word_actions, word_priors
-from vecchess.search.tree.layout import DecisionRecord
+from vecchess.search.tree_driver import TreeDriver, Trees
 from vecchess.search.tree_memory import TreeLimits
-from vecchess.shapes import POSITION_WORDS
 
 StepCallback = Callable[["BatchSearch"], bool]
 """Called while a search runs; True ends it."""
@@ -57,7 +52,7 @@ class SearchResults:
     target_prob: NDArray[np.uint16]
 
 
-class BatchSearch:
+class BatchSearch(TreeDriver):
     """Searches up to G positions at a time with one backend. Not thread-safe."""
 
     def __init__(
@@ -76,20 +71,13 @@ class BatchSearch:
         memory is short.
         """
         self.config = config
-        self.requests = Requests.empty(num_trees * lanes, num_planes)
-        self.engine = SlotEngine(backend, self.requests)
         self.cache = EvaluationCache(config.cache_mb) if config.cache_mb else None
-        self._positions: Positions = np.zeros((num_trees, POSITION_WORDS), np.uint64)
-        self._keys: NDArray[np.uint64] = np.zeros((num_trees, KEY_HISTORY), np.uint64)
-        self._past = no_past(num_trees)
-        self._tablebase = tablebase
-        self._is_running = False
-        self._over: list[NDArray[np.int64]] = []
-        men = tablebase.most_men if tablebase else 0
         limits = TreeLimits.of_analysis(config, num_trees)
-        plan = ForestPlan(limits, backend.policy_scale, backend.value_scale, seed, lanes, men)
-        boards = (self._positions, self._keys, self._past)
-        self.forest = Forest(config, plan, *boards, self.requests, self.cache)
+        super().__init__(
+            config, limits, backend, num_trees, lanes, self.cache, tablebase, num_planes, seed
+        )
+        self._is_running = False
+        self._over: list[Trees] = []
 
     def run(
         self,
@@ -148,39 +136,27 @@ class BatchSearch:
         As for ``run``; ``seed`` is that of all searches under way. ``step`` returns those over.
         """
         self._set_up(trees, positions, keys, past)
-        num = len(trees)
-        scale = np.broadcast_to(np.asarray(temperature, np.float64), num)
         if self.config.search == "gumbel" and not explore:
-            scale = np.zeros(num)
+            temperature = 0.0
         self.forest.header["seed"] = seed
-        begin_searches(
-            self.forest.address, trees,
-            np.broadcast_to(np.asarray(numbers, np.int64), num).copy(),
-            np.broadcast_to(np.asarray(plies, np.int64), num).copy(),
-            scale.copy(), self.config.sims, int(explore),
-        )  # fmt: skip
-        self._advance(trees * self.forest.lanes_a_tree)
+        self.begin_trees(trees, self.config.sims, numbers, plies, temperature, explore)
+        self._over.append(self.advance(trees * self.forest.lanes_a_tree))
 
     @property
     def is_idle(self) -> bool:
         """True when no search waits for an answer, and ``step`` has returned all that are over."""
         return self.engine.is_idle and not self._over
 
-    def step(self) -> NDArray[np.int64]:
+    def step(self) -> Trees:
         """Advance the network one time step; returns the trees whose searches are now over.
 
         int64[K]; they keep their nodes until they are freed.
         """
-        if not self.engine.is_idle:
-            answered = self.engine.step()
-            if len(answered):
-                self._advance(answered)
+        answered = self.compute()
+        if len(answered):
+            self._over.append(self.advance(answered))
         over, self._over = self._over, []
         return np.concatenate(over) if over else np.zeros(0, np.int64)
-
-    def free(self, trees: NDArray[np.int64]) -> None:
-        """Give the pages of ``trees`` back, whose searches are over."""
-        free_trees(self.forest.address, trees)
 
     def _set_up(
         self,
@@ -191,15 +167,15 @@ class BatchSearch:
     ) -> None:
         positions = checked(positions)
         num = len(positions)
-        if num > len(self._positions):
-            raise ValueError(f"{num} positions, room for {len(self._positions)}")
+        if num > len(self.positions):
+            raise ValueError(f"{num} positions, room for {len(self.positions)}")
         if (terminations(positions) != Termination.ONGOING).any():
             raise ValueError("a position is of a game that is over: there is nothing to search")
-        self._positions[trees] = positions
-        self._keys[trees] = 0 if keys is None else keys
-        self._past[trees] = 0 if past is None else checked_past(past, num)
+        self.positions[trees] = positions
+        self.keys[trees] = 0 if keys is None else keys
+        self.past[trees] = 0 if past is None else checked_past(past, num)
         clock = (positions[:, COUNTERS] & np.uint64(CLOCK_MASK)).astype(np.int64)
-        self._keys[trees, clock] = position_keys(positions)
+        self.keys[trees, clock] = position_keys(positions)
 
     def _finish(self, watch: StepCallback | None) -> None:
         """Advance all searches until none waits for an answer."""
@@ -209,17 +185,9 @@ class BatchSearch:
                 self.forest.trees["budget"] = 0
                 watch = None
 
-    def _advance(self, rows: NDArray[Any]) -> None:
-        """Search until every tree is over or waits, and submit the requests."""
-        while len(rows):
-            self._over.append(self.forest.search(rows))
-            rows = self.forest.probe_tablebase(self._tablebase)
-        self.engine.submit(self.forest.take_requests())
-
     def results(self, trees: NDArray[np.int64]) -> SearchResults:
         """The results in ``trees``, int64[B], whose searches are over."""
-        decisions = np.zeros(len(trees), DecisionRecord.dtype)
-        decide_searches(self.forest.address, trees, decisions.ctypes.data)
+        decisions = self.decide(trees)
         roots = self.forest.nodes[self.forest.trees["root"][trees]]
         num_edges = roots["num_edges"].astype(np.int64)
         offsets = _offsets(num_edges)

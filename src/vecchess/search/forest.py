@@ -34,8 +34,7 @@ class ForestPlan:
     """What a forest needs besides its settings.
 
     policy_scale, value_scale: the network's, logits per accumulator unit and step. seed: of the
-    random numbers. lanes: simulations that a tree may have in flight. tablebase_men: 0 for no
-    tablebase.
+    random numbers. lanes: simulations that a tree may have in flight.
     """
 
     limits: TreeLimits
@@ -43,7 +42,6 @@ class ForestPlan:
     value_scale: float
     seed: int = 0
     lanes: int = 1
-    tablebase_men: int = 0
 
 
 class Forest:
@@ -67,12 +65,16 @@ class Forest:
         past: Pasts,
         requests: Requests,
         cache: EvaluationCache | None = None,
+        tablebase: Tablebase | None = None,
     ) -> None:
         """Trees without nodes. Raises ConfigError where memory is short."""
         self.limits = plan.limits
         self.header: Records = np.zeros((), ForestRecord.dtype)
         self.num_trees = len(positions)
         self.lanes_a_tree = plan.lanes
+        self.tablebase_hits = 0
+        """Positions of searches that the tablebase answered."""
+        self._tablebase = tablebase
         self._requests = requests
         self._kept: list[Any] = [cache]
         self._point(positions=positions, keys=keys, past=past)
@@ -128,19 +130,32 @@ class Forest:
         return {name: int(self.header[name]) for name in layout.COUNTERS}
 
     def search(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """Advance the searches of ``rows``, see ``search_rows``; returns the trees now decided."""
-        decided = np.empty(len(rows), np.int64)
-        return decided[: search_rows(self.address, rows.astype(np.int32), decided)]
+        """Advance the searches of ``rows``, see ``search_rows``, with what the tablebase knows.
 
-    def probe_tablebase(self, tablebase: Tablebase | None) -> NDArray[np.int32]:
+        Returns the trees now decided, and those for whose game's own position the tablebase has an
+        outcome (``probe_game_position``).
+        """
+        over = []
+        while True:
+            decided = np.empty(len(rows), np.int64)
+            over.append(decided[: search_rows(self.address, rows.astype(np.int32), decided)])
+            known = self._probe_tablebase()
+            if not len(known):
+                return over[0] if len(over) == 1 else np.concatenate(over)
+            is_game = self.lanes["leaf"][known] == layout.NO_NODE
+            over.append(known[is_game].astype(np.int64) // self.lanes_a_tree)
+            rows = known[~is_game]
+            self.tablebase_hits += len(rows)
+
+    def _probe_tablebase(self) -> NDArray[np.int32]:
         """Answer the rows that wait for the tablebase; returns those that have an outcome.
 
         The others request the network's evaluation.
         """
         rows = self._take(self._probed_rows, "num_probed")
-        if tablebase is None or not len(rows):
+        if self._tablebase is None or not len(rows):
             return rows[:0]
-        outcomes = tablebase.outcomes(self._requests.planes[rows, :POSITION_WORDS])
+        outcomes = self._tablebase.outcomes(self._requests.planes[rows, :POSITION_WORDS])
         receive_outcomes(self.address, rows, outcomes)
         has_outcome: NDArray[np.bool_] = self.lanes["state"][rows] == layout.LANE_ANSWERED
         return rows[has_outcome]
@@ -220,7 +235,7 @@ class Forest:
         header["considered"] = _most_considered(config)
         header["max_nodes"] = self.limits.nodes
         header["max_edge_pages"] = self.limits.edge_pages
-        header["tablebase_men"] = plan.tablebase_men
+        header["tablebase_men"] = self._tablebase.most_men if self._tablebase else 0
         header["lanes_a_tree"] = plan.lanes
         header["seed"] = plan.seed
         header["max_sims"] = config.sims

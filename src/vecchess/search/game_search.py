@@ -10,44 +10,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.action import moves_to_actions
-from vecchess.chess.history import no_past, push_positions
+from vecchess.chess.history import Pasts, push_positions
 from vecchess.chess.make import make
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, position_keys
-from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
+from vecchess.chess.position import CLOCK_MASK, COUNTERS, position_keys
+from vecchess.chess.rules import FIFTY_MOVES_PLIES
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
-from vecchess.inference.engine import SlotEngine
-from vecchess.inference.requests import Requests
-from vecchess.search.forest import Forest, ForestPlan, Records
-from vecchess.search.kernels.entry_points import (
-    begin_searches,
-    decide_searches,
-    follow_move,
-    free_trees,
-)
+from vecchess.search.forest import Records
+from vecchess.search.kernels.entry_points import follow_move
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.principal_variations import root_visits
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.edge_word import ACTION_MASK, pack_words, word_actions, word_priors
-from vecchess.search.tree.layout import NO_NODE, PROVEN, DecisionRecord
+from vecchess.search.tree.layout import NO_NODE, PROVEN
+from vecchess.search.tree_driver import TreeDriver, Trees
 from vecchess.search.tree_memory import TreeLimits
-from vecchess.shapes import POSITION_WORDS
 
 STRIDE = 1024
 """Most simulations of one call of the kernel, for searches that need no answers."""
 STALE = 1 << 16
 """After so many simulations without a new node every line ends: there is nothing left to search."""
-_TREE: NDArray[np.int64] = np.zeros(1, np.int64)
+_TREE: Trees = np.zeros(1, np.int64)
+_ROW = np.zeros(1, np.int32)
+"""The tree, and the row that advances it where none is answered."""
 _CLOCK = np.uint64(CLOCK_MASK)
 
 
-class GameSearch:
-    """One tree over one game. Not thread-safe.
-
-    A search is ``begin``, then ``advance(compute())`` until ``is_over``. ``compute`` is the
-    network and leaves the tree alone, so another thread may read it meanwhile.
-    """
+class GameSearch(TreeDriver):
+    """One tree over one game. A search is ``begin``, then ``step`` until ``is_over``."""
 
     def __init__(
         self,
@@ -64,28 +55,17 @@ class GameSearch:
 
         Raises ConfigError where memory is short.
         """
+        super().__init__(config, limits, backend, 1, lanes, cache, tablebase, num_planes, seed)
         self.most_lanes = lanes
-        self.requests = Requests.empty(lanes, num_planes)
-        self.engine = SlotEngine(backend, self.requests)
-        self.tablebase_hits = 0
-        """Positions answered by the tablebase since the search began."""
-        self._tablebase = tablebase
-        self._positions: Positions = np.zeros((1, POSITION_WORDS), np.uint64)
-        self._keys: NDArray[np.uint64] = np.zeros((1, KEY_HISTORY), np.uint64)
-        self._past = no_past(1)
+        self.stale_after = STALE
+        """Simulations without a new node after which a search is over."""
         self._sims, self._is_ended = 0, True
         self._num_nodes = self._grown_at = 0
-        men = tablebase.most_men if tablebase else 0
-        plan = ForestPlan(
-            limits, backend.policy_scale, backend.value_scale, seed, lanes, tablebase_men=men
-        )
-        boards = (self._positions, self._keys, self._past)
-        self.forest = Forest(config, plan, *boards, self.requests, cache)
 
     @property
     def position(self) -> NDArray[np.uint64]:
         """The position to be searched, ``uint64[8]``."""
-        position: NDArray[np.uint64] = self._positions[0].copy()
+        position: NDArray[np.uint64] = self.positions[0].copy()
         return position
 
     @property
@@ -114,34 +94,41 @@ class GameSearch:
     def _has_root(self) -> bool:
         return bool(self.forest.trees["root"][0] != NO_NODE)
 
-    def set_up(self, position: NDArray[np.uint64]) -> None:
+    def set_up(
+        self,
+        position: NDArray[np.uint64],
+        keys: NDArray[np.uint64] | None = None,
+        past: Pasts | None = None,
+    ) -> None:
         """Begin a game at ``position``, ``uint64[8]``; the tree is dropped.
 
+        keys: uint64[1, 102] and past: uint64[1, 8, 8] of what was before it, None for nothing.
         A halfmove clock beyond 100 counts as 100: either way only mate can end it otherwise.
         """
         self.forget()
         clock = min(int(position[COUNTERS] & _CLOCK), FIFTY_MOVES_PLIES)
-        self._positions[0] = position
-        self._positions[0, COUNTERS] = position[COUNTERS] & ~_CLOCK | np.uint64(clock)
-        self._keys[:], self._past[:] = 0, 0
+        self.positions[0] = position
+        self.positions[0, COUNTERS] = position[COUNTERS] & ~_CLOCK | np.uint64(clock)
+        self.keys[:] = 0 if keys is None else keys
+        self.past[:] = 0 if past is None else past
         self._store_key()
 
     def play(self, move: int) -> None:
         """Make a legal move (mover's view) on the board; the tree below it is kept."""
         action = int(moves_to_actions([move])[0])
-        push_positions(self._positions, self._past, _TREE)
-        position = make(self._positions, [move])
+        push_positions(self.positions, self.past, _TREE)
+        position = make(self.positions, [move])
         if self._has_root:
             self._follow(action)
         if int(position[0, COUNTERS] & _CLOCK) > FIFTY_MOVES_PLIES:
             self.set_up(position[0])
             return
-        self._positions[:] = position
+        self.positions[:] = position
         self._store_key()
 
     def forget(self) -> None:
         """Drop the tree."""
-        free_trees(self.forest.address, _TREE)
+        self.free(_TREE)
 
     def begin(self, sims: int, lanes: int = 0, actions: Sequence[int] = ()) -> None:
         """Begin a search of up to ``sims`` simulations; waits for the root's evaluation.
@@ -150,7 +137,7 @@ class GameSearch:
         searched, if there are any; the tree is then a new one.
         """
         header = self.forest.header
-        self.tablebase_hits, header["max_depth"] = 0, 0
+        self.forest.tablebase_hits, header["max_depth"] = 0, 0
         header["lanes_a_tree"] = min(lanes, self.most_lanes) or self.most_lanes
         self.forest.trees["oldest_lane"] = 0
         if actions:
@@ -186,30 +173,26 @@ class GameSearch:
 
     def compute(self) -> NDArray[np.int32]:
         """One step of the network, if it has requests; returns rows to ``advance`` with."""
-        return np.zeros(1, np.int32) if self.engine.is_idle else self.engine.step()
+        return _ROW if self.engine.is_idle else self.engine.step()
 
-    def advance(self, rows: NDArray[Any]) -> None:
+    def advance(self, rows: NDArray[Any]) -> Trees:
         """Let answers go up the tree and simulate on, until new ones are needed."""
         budget = self.forest.trees["budget"]
         if not self._is_ended:
             budget[0] = min(self._sims, self.visits + STRIDE)
-        while len(rows):
-            self.forest.search(rows)
-            rows = self.forest.probe_tablebase(self._tablebase)
-            self.tablebase_hits += len(rows)
-        self.engine.submit(self.forest.take_requests())
+        over = super().advance(rows)
         self._is_ended = self._is_ended or (budget[0] == 0 and self._sims > 0) or self._is_stale()
+        return over
 
     def end(self) -> None:
         """Begin no simulation any more; those in flight come to their end."""
         self._is_ended = True
         self.forest.trees["budget"] = 0
 
-    def decide(self) -> int:
+    @property
+    def decision(self) -> int:
         """The action that a search which is over decided on."""
-        decisions = np.zeros(1, DecisionRecord.dtype)
-        decide_searches(self.forest.address, _TREE, decisions.ctypes.data)
-        return int(decisions["action"][0])
+        return int(self.decide(_TREE)["action"][0])
 
     @property
     def fullness(self) -> float:
@@ -222,17 +205,16 @@ class GameSearch:
         nodes = int(self.forest.trees["node_pages"]["num_items"][0])
         if nodes != self._num_nodes:
             self._num_nodes, self._grown_at = nodes, self.visits
-        return self.visits - self._grown_at > STALE
+        return self.visits - self._grown_at > self.stale_after
 
     def _begin(self, sims: int) -> None:
         self._sims, self._is_ended = sims, False
         self._grown_at = self.visits
-        zeros = np.zeros(1, np.int64)
-        begin_searches(self.forest.address, _TREE, zeros, zeros, np.zeros(1), sims, 0)
+        self.begin_trees(_TREE, sims)
 
     def _finish(self) -> None:
         """Advance until no request is open."""
-        self.advance(np.zeros(1, np.int32))
+        self.advance(_ROW)
         while not self.engine.is_idle:
             self.advance(self.engine.step())
 
@@ -244,5 +226,5 @@ class GameSearch:
             self.forget()
 
     def _store_key(self) -> None:
-        clock = int(self._positions[0, COUNTERS] & _CLOCK)
-        self._keys[0, clock] = position_keys(self._positions)[0]
+        clock = int(self.positions[0, COUNTERS] & _CLOCK)
+        self.keys[0, clock] = position_keys(self.positions)[0]

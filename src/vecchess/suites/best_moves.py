@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.arena.game_batch import GameBatch
 from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import Player
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.suites.epd import read_best_moves
 from vecchess.suites.suite_result import Figure, SuiteResult
@@ -35,7 +35,7 @@ class BestMoveSuite:
             whole = read_best_moves(file)
         self.best_moves = whole.first(limit)
         """The positions and what is asked of them."""
-        self.games = GameBatch.at(self.best_moves.positions, max_plies=1)
+        self.games = Games.at(self.best_moves.positions, max_plies=1)
         self.facts: dict[str, Any] = {"suite": Path(file).name, "sha256": whole.sha256}
 
     def opponent(self, seed: int) -> Player | None:

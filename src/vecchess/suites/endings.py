@@ -7,11 +7,11 @@ import chess
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.arena.game_batch import GameBatch
 from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import ImmediatePlayer, MoveRequests, Player
 from vecchess.arena.players.simple import draw_best
 from vecchess.chess.fen import from_board
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.position import DIAGONAL, KINGS, KNIGHTS, ORTHOGONAL, OWN, PAWNS, Positions
@@ -41,9 +41,9 @@ class EndingSuite:
         num = min(limit or EACH, EACH)
         positions = [won_positions(men, num) for men in ENDINGS.values()]
         self._groups = [name for name in ENDINGS for _ in range(num)]
-        self.games = GameBatch.at(np.concatenate(positions), MOST_PLIES)
-        self._shortest = moves_to_mate(self.games.starts)
-        digest = sha256(self.games.starts.tobytes()).hexdigest()
+        self.games = Games.at(np.concatenate(positions), MOST_PLIES)
+        self._shortest = moves_to_mate(self.games.begun)
+        digest = sha256(self.games.begun.tobytes()).hexdigest()
         self.facts: dict[str, Any] = {"suite": "endings", "sha256": digest}
 
     def opponent(self, seed: int) -> Player | None:

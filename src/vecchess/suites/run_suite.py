@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from vecchess.arena.game_batch import GameBatch
 from vecchess.arena.match.game_scheduler import GameScheduler
 from vecchess.arena.match.play_match import num_concurrent
 from vecchess.arena.match.run_match import open_players
 from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import Player
+from vecchess.chess.game_arrays import Games
 from vecchess.config import MatchConfig
 from vecchess.suites.suite_result import SuiteResult, share_ratio
 
@@ -19,7 +19,7 @@ SCHEMA = 1
 class Suite(Protocol):
     """Positions, and what counts in the games that begin at them."""
 
-    games: GameBatch
+    games: Games
     """At their start, the examined player to move."""
     facts: dict[str, Any]
     """What identifies the suite, for JSON."""
@@ -62,7 +62,7 @@ def run_suite(
     Of ``config`` counts what concerns players: seed, concurrency, device, backend and threads.
     Raises ConfigError and NetworkError for a player that cannot be used, and what a player raises.
     """
-    total = len(suite.games)
+    total = suite.games.num_games
     config = config.model_copy(update={"games": 2 * total})
     for text in players:
         with open_players([text], config) as (player,):
@@ -87,4 +87,4 @@ def suite_facts(suite: Suite, results: list[SuiteResult]) -> dict[str, Any]:
     players = [result.to_dict() for result in results]
     for facts, result in zip(players[1:], results[1:], strict=True):
         facts |= share_ratio(results[0], result)
-    return {"schema": SCHEMA, **suite.facts, "positions": len(suite.games), "players": players}
+    return {"schema": SCHEMA, **suite.facts, "positions": suite.games.num_games, "players": players}

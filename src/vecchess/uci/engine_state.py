@@ -107,7 +107,7 @@ class EngineState:
                 snapshot.info(snapshot.lines(snapshot.choice(is_planned=False, power=None)))
                 self.speed = snapshot.speed
             if config.search == "gumbel":  # a kernel that the first move can do without
-                session.decide()
+                _ = session.decision
         self.clear()
         self._warm.add(config.search)
         gc.collect()

@@ -1,6 +1,11 @@
-"""The present state of a search: its lines, its figures, and the move to play."""
+"""The present state of a search: its figures, its lines as UCI has them, and the move to play."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import tan
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vecchess.search.principal_variations import Line
 from time import monotonic
 
 import numpy as np
@@ -11,9 +16,69 @@ from vecchess.search.game_search import GameSearch
 from vecchess.search.principal_variations import NO_ACTION, Line, best_lines
 from vecchess.search.tree.edge_word import ACTION_MASK
 from vecchess.shapes import MAX_MOVES
-from vecchess.uci.info import info_line
 from vecchess.uci.time_manager import ClockState
 from vecchess.uci.uci_board import UciGame, uci_line
+
+ScoreType = str
+CENTIPAWN_SLOPE = 1.5637541897
+"""lc0: 90 * tan(1.5637541897 * (win - loss)), in its search/classic/search.cc."""
+CENTIPAWN_UNIT = 90
+NO_MOVE = "(none)"
+"""The move of a side without legal moves, as Stockfish writes it."""
+
+
+def score(line: "Line", kind: ScoreType, show_wdl: bool) -> str:
+    """``score`` and what follows it, for the side to move."""
+    words = f"score mate {line.mate}" if line.mate is not None else f"score cp {points(line, kind)}"
+    return f"{words} {wdl(line)}" if show_wdl else words
+
+
+def points(line: "Line", kind: ScoreType) -> int:
+    """A score of the given type, named as in lc0: cp, or 1/100 % or 1/10,000."""
+    estimate = line.estimate
+    balance = estimate.win - estimate.loss
+    if kind == "win_percentage":
+        return round(5000 * (1 + balance))
+    if kind == "Q":
+        return round(10_000 * estimate.value)
+    if kind == "W-L":
+        return round(10_000 * balance)
+    return round(CENTIPAWN_UNIT * tan(CENTIPAWN_SLOPE * balance))
+
+
+def wdl(line: "Line") -> str:
+    """Wins, draws and losses in 1/1000, which sum to 1000."""
+    win, loss = round(1000 * line.estimate.win), round(1000 * line.estimate.loss)
+    loss = min(loss, 1000 - win)
+    return f"wdl {win} {1000 - win - loss} {loss}"
+
+
+def info_line(
+    figures: Mapping[str, int],
+    line: "Line",
+    rank: int,
+    moves: Sequence[str],
+    kind: ScoreType,
+    show_wdl: bool,
+) -> str:
+    """One ``info`` line: the move of rank ``rank``, from 1, and what follows it.
+
+    figures: of ``SearchSnapshot.figures``, the depths first.
+    """
+    words = [f"{name} {value}" for name, value in figures.items()]
+    said = score(line, kind, show_wdl)
+    return (
+        f"info {' '.join(words[:2])} multipv {rank} {said} {' '.join(words[2:])} "
+        f"pv {' '.join(moves)}"
+    )
+
+
+def best_move(moves: Sequence[str]) -> str:
+    """``bestmove``, with the reply that is expected, if there is one."""
+    if not moves:
+        return f"bestmove {NO_MOVE}"
+    return f"bestmove {moves[0]}" + (f" ponder {moves[1]}" if len(moves) > 1 else "")
+
 
 FEW_SIMS = 100
 """With fewer simulations the speed is not measured."""
@@ -55,7 +120,7 @@ class SearchSnapshot:
             "nodes": session.visits,
             "nps": round((session.visits - self._kept) / max(seconds, 1e-6)),
             "hashfull": min(1000, round(1000 * session.fullness)),
-            "tbhits": session.tablebase_hits,
+            "tbhits": session.forest.tablebase_hits,
             "time": int(1000 * seconds),
         }
 
@@ -101,7 +166,7 @@ class SearchSnapshot:
         """
         session = self._session
         if is_planned and session.is_over and session.visits:
-            return session.decide()
+            return session.decision
         lines = best_lines(session.forest, 0, MAX_MOVES)
         if not lines:
             return int(session.root_edges["word"].max()) & ACTION_MASK

@@ -14,8 +14,8 @@ from vecchess.search.game_search import GameSearch
 from vecchess.search.principal_variations import Line, root_estimate
 from vecchess.search.tree.edge_word import word_actions, word_priors
 from vecchess.uci.engine_state import EngineState
-from vecchess.uci.info import points, wdl
 from vecchess.uci.parse_command import Position
+from vecchess.uci.search_snapshot import points, wdl
 from vecchess.uci.searcher import Task
 from vecchess.uci.uci_board import UciGame, set_up, uci_line, write_move
 

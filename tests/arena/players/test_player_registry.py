@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from tests.lc0.made import weight_file
 from tests.selfplay.test_swap_network import play
-from vecchess.arena.game_batch import GameBatch, random_openings
 from vecchess.arena.match.game_scheduler import GameScheduler
-from vecchess.arena.player_protocol import Player, choose_moves
+from vecchess.arena.match.match_openings import random_openings
+from vecchess.arena.player_protocol import MoveRequests, Player, choose_moves
 from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.arena.players.simple import GreedyPlayer, material_balance
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens, to_fens
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.planes import num_planes
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
@@ -53,8 +54,8 @@ def chosen(player: Player, fens: list[str], games: list[int] | None = None) -> l
     most = player.max_games or len(fens)
     moves: list[str] = []
     for first in range(0, len(fens), most):
-        boards = GameBatch.at(from_fens(fens[first : first + most]), 400)
-        turns = boards.requests(boards.ongoing, numbers[first : first + most])
+        boards = Games.at(from_fens(fens[first : first + most]), 400)
+        turns = MoveRequests.of(boards, boards.ongoing, numbers[first : first + most])
         found = choose_moves(player, turns).moves
         pairs = zip(boards.positions, found, strict=True)
         moves += [move_to_uci(position, move) for position, move in pairs]
@@ -193,7 +194,7 @@ def test_a_policy_plays_the_games_of_self_play(
     records = play(server, 0, 8)
     server.close()
     player = open_player(f"net:{net}?temperature={temperature}", seed=3)
-    table = GameScheduler((player, player), GameBatch.at(start_positions(4), 60), range(8), 3)
+    table = GameScheduler((player, player), Games.at(start_positions(4), 60), range(8), 3)
     games = {game.number: game for ended in table.games() for game in ended}
     table.close()
     for number in range(8):
@@ -206,7 +207,7 @@ def test_a_search_sees_the_positions_before(net_of_three: str) -> None:
     text = f"net:{net_of_three}?search=puct&sims=6"
     boards = random_openings(12, 9, 5, 400)
     player, tree = open_with(text, 3, 12), TreeConfig(search="puct", sims=6)
-    moves = choose_moves(player, boards.requests(boards.ongoing, boards.ongoing)).moves
+    moves = choose_moves(player, MoveRequests.of(boards, boards.ongoing, boards.ongoing)).moves
     network = load_net(Path(net_of_three))
     search = BatchSearch(
         tree, open_backend("cpu", network, 12), 12, num_planes=num_planes(3, tactical=True)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from vecchess.arena.game_batch import GameBatch
 from vecchess.arena.match.play_match import play_match
-from vecchess.arena.player_protocol import ImmediatePlayer
+from vecchess.arena.player_protocol import ImmediatePlayer, MoveRequests
 from vecchess.arena.players.simple import GreedyPlayer, MinimaxPlayer, RandomPlayer
 from vecchess.chess.fen import from_fens
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.sample import random_positions
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import MatchConfig
@@ -16,8 +16,8 @@ from vecchess.errors import ConfigError
 
 def choose(player: ImmediatePlayer, positions: np.ndarray, first: int = 0) -> np.ndarray:
     """What it plays in games that are numbered from ``first``."""
-    boards, slots = GameBatch.at(positions, 100), np.arange(len(positions))
-    return player.choose(boards.requests(slots, slots + first))
+    boards, slots = Games.at(positions, 100), np.arange(len(positions))
+    return player.choose(MoveRequests.of(boards, slots, slots + first))
 
 
 def test_one_ply_is_greedy() -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.arena.game_batch import GameBatch
 from vecchess.arena.player_protocol import MoveReplies
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.position import (
     CASTLING,
     CLOCK_MASK,
@@ -44,7 +44,7 @@ class Adjudicator:
         self._low_turns[slots] = 0
         self._level_plies[slots] = 0
 
-    def adjudicate(self, boards: GameBatch, replies: MoveReplies) -> NDArray[np.float64]:
+    def adjudicate(self, boards: Games, replies: MoveReplies) -> NDArray[np.float64]:
         """End those of K games that are decided, after the moves of ``replies`` were made in them.
 
         Writes the reason into ``boards.codes``. Returns the points of the side that moved last,
@@ -63,7 +63,7 @@ class Adjudicator:
             self._look_up(boards, slots, points, self._tablebase)
         return points
 
-    def _expects_to_lose(self, boards: GameBatch, replies: MoveReplies) -> NDArray[np.bool_]:
+    def _expects_to_lose(self, boards: Games, replies: MoveReplies) -> NDArray[np.bool_]:
         """Which of the sides that moved resign, bool[K]."""
         slots, side = replies.slots, boards.plies[replies.slots] % 2
         low = replies.values < self._rules.resign_below
@@ -83,7 +83,7 @@ class Adjudicator:
 
     def _look_up(
         self,
-        boards: GameBatch,
+        boards: Games,
         slots: NDArray[np.int64],
         points: NDArray[np.float64],
         tablebase: Tablebase,

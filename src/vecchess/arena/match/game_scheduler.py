@@ -17,10 +17,10 @@ from threading import Thread
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.arena.game_batch import GameBatch
 from vecchess.arena.match.adjudication import NO_POINTS, Adjudicator
 from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import NO_FORFEIT, MoveReplies, MoveRequests, Player
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.rules import Termination
 from vecchess.config import Adjudication
 
@@ -75,7 +75,7 @@ class GameScheduler:
     def __init__(
         self,
         players: tuple[Player, Player],
-        openings: GameBatch,
+        openings: Games,
         numbers: Sequence[int],
         num_slots: int,
         rules: Adjudication | None = None,
@@ -90,8 +90,8 @@ class GameScheduler:
         self._numbers = iter(numbers)
         self._boards = openings.take(np.zeros(num_slots, np.int64))
         self._game = np.zeros(num_slots, np.int64)
-        self._values = np.zeros((num_slots, openings.max_plies), np.float32)
-        self._visits = np.zeros((num_slots, openings.max_plies), np.int32)
+        self._values = np.zeros((num_slots, openings.moves.shape[1]), np.float32)
+        self._visits = np.zeros((num_slots, openings.moves.shape[1]), np.int32)
         self._adjudicator = Adjudicator(rules or Adjudication(), num_slots)
         self._outbox: Outbox = SimpleQueue()
         first = PlayerThread(players[0], self._outbox)
@@ -144,7 +144,7 @@ class GameScheduler:
 
     def _opening_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Which opening the games of these numbers begin with, int64[K]."""
-        return numbers // 2 % len(self._openings)
+        return numbers // 2 % self._openings.num_games
 
     def _ask(self, slots: NDArray[np.int64]) -> None:
         """Ask the players to move in ``slots``."""
@@ -153,7 +153,7 @@ class GameScheduler:
         for number, thread in enumerate(self._threads):
             own = slots[mover == number]
             if len(own):
-                thread.ask(self._boards.requests(own, self._game[own]))
+                thread.ask(MoveRequests.of(self._boards, own, self._game[own]))
 
     def _apply(self, replies: MoveReplies) -> list[MatchGame]:
         """Make the moves of ``replies``, and ask for the next; returns the games that ended."""
@@ -168,14 +168,14 @@ class GameScheduler:
         """The games, by slot, that a player lost instead of moving."""
         lost = np.flatnonzero(replies.forfeits)
         slots, codes = replies.slots[lost], replies.forfeits[lost]
-        points = np.where(self._boards.white_to_move(slots), 0.0, 1.0)
+        points = np.where(self._boards.colours[slots] == 0, 0.0, 1.0)
         return self._finished(slots, codes, points)
 
     def _make_moves(self, replies: MoveReplies) -> dict[int, MatchGame]:
         """Make the moves, all of them legal; returns the games, by slot, that ended."""
         replies = replies.take(np.flatnonzero(replies.forfeits == NO_FORFEIT))
         slots, boards = replies.slots, self._boards
-        was_white, plies = boards.white_to_move(slots), boards.plies[slots]
+        was_white, plies = boards.colours[slots] == 0, boards.plies[slots]
         self._values[slots, plies] = replies.values
         self._visits[slots, plies] = replies.visits
         boards.play(slots, replies.moves)
@@ -197,13 +197,13 @@ class GameScheduler:
         """The games of ``slots``, int64[K], which are over, by slot."""
         boards, numbers = self._boards, self._game[slots]
         opening_plies = self._openings.plies[self._opening_of(numbers)]
-        white_began = self._openings.white_to_move(self._opening_of(numbers))
+        white_began = self._openings.colours[self._opening_of(numbers)] == 0
         games = {}
         for row, slot in enumerate(slots.tolist()):
             plies = int(boards.plies[slot])
             games[slot] = MatchGame(
                 number=int(numbers[row]),
-                start=boards.starts[slot].copy(),
+                start=boards.begun[slot].copy(),
                 opening_plies=int(opening_plies[row]),
                 moves=boards.moves[slot, :plies].copy(),
                 values=self._values[slot, :plies].copy(),

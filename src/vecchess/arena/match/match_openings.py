@@ -9,17 +9,21 @@ from pathlib import Path
 
 import numpy as np
 
-from vecchess.arena.game_batch import GameBatch, random_openings
+from vecchess.chess.action import actions_to_moves
 from vecchess.chess.chess960 import chess960_positions, start_positions
-from vecchess.chess.position import Positions
+from vecchess.chess.game_arrays import Games
+from vecchess.chess.position import COUNTERS, Positions
 from vecchess.config import MatchConfig
+from vecchess.errors import ConfigError
 from vecchess.importers.opening_file import read_openings
 from vecchess.rng import random_word
 
 SHIPPED = "openings.epd"
+CANDIDATES = 4
+"""Random games for each opening: some are alike, some are over."""
 
 
-def match_openings(config: MatchConfig) -> GameBatch:
+def match_openings(config: MatchConfig) -> Games:
     """The openings of ``config``, one for each pair where there are so many; fewer otherwise.
 
     They all differ, and none is over. Raises ConfigError for a file that cannot be used, and where
@@ -31,7 +35,29 @@ def match_openings(config: MatchConfig) -> GameBatch:
         return random_openings(
             num_pairs, config.random_plies, config.seed, config.max_plies, starts
         )
-    return GameBatch.at(starts[:num_pairs], config.max_plies)
+    return Games.at(starts[:num_pairs], config.max_plies)
+
+
+def random_openings(
+    num: int, plies: int, seed: int, max_plies: int, starts: Positions | None = None
+) -> Games:
+    """``num`` games of so many random plies, with different ends, none of them over.
+
+    They begin at the usual position, or one after another at ``starts``, uint64[N, 8]. Raises
+    ConfigError where so few plies lead to fewer positions.
+    """
+    starts = start_positions(1) if starts is None else starts
+    boards = Games.at(starts[np.arange(CANDIDATES * num) % len(starts)], max_plies)
+    for ply in range(plies):
+        games = boards.ongoing
+        random = np.array([random_word(seed, int(game), ply) >> 1 for game in games])
+        actions = boards.legal[games, random % boards.num_legal[games]]
+        boards.play(games, actions_to_moves(boards.positions[games], actions))
+    _, first = np.unique(boards.positions[:, :COUNTERS], axis=0, return_index=True)
+    chosen = np.intersect1d(first, boards.ongoing)[:num]
+    if len(chosen) < num:
+        raise ConfigError(f"{plies} random plies do not lead to {num} different positions")
+    return boards.take(chosen)
 
 
 def load_book(file: Path | None = None, seed: int = 0) -> Positions:

@@ -43,7 +43,7 @@ def run_match(
         Sprt.parse(config.sprt)
     if config.adjudication.syzygy:
         Tablebase(config.adjudication.syzygy)
-    num_openings = len(match_openings(config))
+    num_openings = match_openings(config).num_games
     if num_openings < config.games // 2:
         report_line(
             f"there are {num_openings:,} openings for {config.games // 2:,} pairs: some are played "

@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.arena.game_batch import repetitions
 from vecchess.arena.player_protocol import MoveReplies, MoveRequests, Player, random_words
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.movegen import legal_moves
@@ -58,13 +57,11 @@ class PolicyPlayer(Player):
         """See ``Player``."""
         slots, questions = requests.slots, self._requests
         moves, counts = legal_moves(requests.positions)
-        seen = repetitions(requests.positions, requests.keys)
         is_legal = np.arange(MAX_MOVES) < counts[:, None]
         actions = np.zeros(moves.shape, np.uint16)
         actions[is_legal] = moves_to_actions(moves[is_legal])
-        past = requests.past
         questions.planes[slots] = encode_planes(
-            requests.positions, seen, past, questions.planes.shape[1]
+            requests.positions, requests.repetitions, requests.past, questions.planes.shape[1]
         )
         questions.legal[slots] = actions
         questions.num_legal[slots] = counts

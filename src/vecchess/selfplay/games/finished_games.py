@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.rules import Termination
+from vecchess.selfplay.games.game_log import PLY_WORDS, unpack_plies, unpack_targets
 from vecchess.selfplay.games.game_table import Rules
-from vecchess.selfplay.games.ply_log import PLY_WORDS, unpack_plies
-from vecchess.selfplay.games.target_log import unpack_targets
 from vecchess.store.inflight import SavedGames
 from vecchess.store.records import GameRecords, Spans, concatenate, span_columns
 
@@ -20,7 +19,7 @@ GameSpans = Mapping[int, Spans]
 class LoggedGames(NamedTuple):
     """n games; a kernel fills one with room to spare.
 
-    logged: uint16[plies, 3] (``ply_log``), words: uint32[W, 1] (``target_log``), and for each game
+    logged: uint16[plies, 3] and words: uint32[W, 1] (``game_log``), and for each game
     number: int64[n] its id, start: int32[n] row of ``Rules.starts``, plies: int32[n], num_words:
     int32[n], result: int8[n] White's, termination: uint8[n] (ONGOING: the game waits for the next
     generation), resign: uint8[n], fingerprint: uint64[n], low_turns: uint8[n, 2], level_plies:

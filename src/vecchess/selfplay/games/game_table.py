@@ -9,8 +9,7 @@ from vecchess.chess.history import MOST_POSITIONS, Pasts
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import GameConfig, TreeConfig, parse_temperature
 from vecchess.search.kernels.sampling import LOG2_E
-from vecchess.selfplay.games.paged_log import NO_PAGE
-from vecchess.selfplay.games.ply_log import num_tags
+from vecchess.selfplay.games.game_log import NO_PAGE, num_tags
 from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import VALUE_UNIT
 from vecchess.store.seating import Seating
@@ -103,7 +102,7 @@ class Rules(NamedTuple):
     float32[max_plies] log2 of the odds for one unit of accumulator over one time step, with the
     temperature of that ply in it (0: take the best). value_scale: float32 likewise. The limits
     are in 1/511 (``VALUE_UNIT``); resign_below counts win twice and draw once. most_steps: time
-    steps a logged ply may have, 0 where moves are searched; num_tags: see ``ply_log``. Where moves
+    steps a logged ply may have, 0 where moves are searched; num_tags: see ``game_log``. Where moves
     are searched: temperature: float64[max_plies] by ply; simulations of full and fast searches;
     how many of 2**64 random words make a search full. seats and turns: of a training's generations
     (``store/seating.py``); 0 and NO_LIMIT where every game is played to its end.

@@ -21,10 +21,10 @@ from vecchess.selfplay.games.game_kernel import (
     READY,
     SUPPLIED,
     WORDS_DONE,
+    play_rows,
 )
+from vecchess.selfplay.games.game_log import PAGE_PLIES, ply_log
 from vecchess.selfplay.games.game_table import VACANT, GameTable, RestartPoints, Rules, rescaled
-from vecchess.selfplay.games.ply_log import PAGE_PLIES, ply_log
-from vecchess.selfplay.games.policy_kernel import play_rows
 from vecchess.selfplay.games.resume import log_pages_of, set_up_saved
 from vecchess.shapes import MAX_MOVES
 from vecchess.store.id_set import IdSet
@@ -190,7 +190,7 @@ class Mover:
     def _run_kernel(
         self, supply: NDArray[np.int64], rows: Rows, ready: Rows, cursor: NDArray[np.int64]
     ) -> None:
-        """Play on in ``rows`` from the cursor on, see ``policy_kernel.play_rows``."""
+        """Play on in ``rows`` from the cursor on, see ``game_kernel.play_rows``."""
         play_rows(
             tables.address(),
             self.games,

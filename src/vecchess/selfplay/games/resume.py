@@ -17,9 +17,8 @@ from vecchess.selfplay.games.game_kernel import (
     take_next_id,
     write_request,
 )
+from vecchess.selfplay.games.game_log import PAGE_PLIES, Pages, free_items, pack_ply
 from vecchess.selfplay.games.game_table import VACANT, GameTable, Rules
-from vecchess.selfplay.games.paged_log import Pages, free_items
-from vecchess.selfplay.games.ply_log import PAGE_PLIES, pack_ply
 from vecchess.store.inflight import SavedGames
 
 

@@ -41,10 +41,15 @@ from vecchess.selfplay.games.game_kernel import (
     start_next_game,
     write_request,
 )
+from vecchess.selfplay.games.game_log import (
+    MOST_PAGES,
+    MOST_WORDS,
+    PAGE_PLIES,
+    append_word,
+    pack_ply,
+    take_items,
+)
 from vecchess.selfplay.games.game_table import VACANT
-from vecchess.selfplay.games.paged_log import take_items
-from vecchess.selfplay.games.ply_log import PAGE_PLIES, pack_ply
-from vecchess.selfplay.games.target_log import MOST_PAGES, MOST_WORDS, append_word
 from vecchess.store.records import VALUE_UNIT
 
 FULL_DRAW = 1 << 41

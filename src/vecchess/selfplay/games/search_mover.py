@@ -3,8 +3,6 @@
 Decision 26.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,17 +15,17 @@ from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.layout import NO_NODE
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_kernel import CONSUMED
-from vecchess.selfplay.games.game_table import VACANT, RestartPoints, Rules
-from vecchess.selfplay.games.mover import Mover, Rows
-from vecchess.selfplay.games.ply_log import PAGE_PLIES
-from vecchess.selfplay.games.search_kernel import play_decisions, resume_searches
-from vecchess.selfplay.games.target_log import (
+from vecchess.selfplay.games.game_log import (
     MOST_PAGES,
     MOST_WORDS,
+    PAGE_PLIES,
     PAGE_WORDS,
     pack_targets,
     target_log,
 )
+from vecchess.selfplay.games.game_table import VACANT, RestartPoints, Rules
+from vecchess.selfplay.games.mover import Mover, Rows
+from vecchess.selfplay.games.search_kernel import play_decisions, resume_searches
 from vecchess.store.inflight import SavedGames
 
 
@@ -49,11 +47,9 @@ class SearchMover(Mover):
         ``cache`` is shared by the movers of a process.
         """
         super().__init__(rules, net_sha, requests, pool)
-        self._tablebase = Tablebase(config.syzygy) if config.syzygy else None
-        if self._tablebase:
-            plan = replace(plan, tablebase_men=self._tablebase.most_men)
+        tablebase = Tablebase(config.syzygy) if config.syzygy else None
         boards = (self.games.position, self.games.keys, self.games.past)
-        self.forest = Forest(config, plan, *boards, requests, cache)
+        self.forest = Forest(config, plan, *boards, requests, cache, tablebase)
         self._targets = target_log()
         self._cache = cache
 
@@ -90,24 +86,11 @@ class SearchMover(Mover):
         """Search, play decided moves and search again, until all rows wait for answers."""
         vacant = self.games.number[rows] == VACANT
         searching, playing, gone = rows[~vacant], rows[vacant], [rows[:0]]
-        while len(playing := np.concatenate([playing, self._search(searching)])):
-            searching, left = super()._advance(playing)
+        while len(playing := np.concatenate([playing, self.forest.search(searching)])):
+            searching, left = super()._advance(playing.astype(np.int32))
             gone.append(left)
             playing = rows[:0]
         return self.forest.take_requests(), np.concatenate(gone)
-
-    def _search(self, rows: Rows) -> Rows:
-        """Continue searches, with tablebase probes; returns the rows with a decision, or with a
-        probe result of the game's position."""
-        decided = [rows[:0]]
-        while True:
-            decided.append(self.forest.search(rows).astype(np.int32))
-            known = self.forest.probe_tablebase(self._tablebase)
-            if not len(known):
-                return np.concatenate(decided)
-            is_game = self.forest.lanes["leaf"][known] == NO_NODE
-            decided.append(known[is_game])
-            rows = known[~is_game]
 
     def _start_resumed(self, saved: SavedGames, resumed: Rows, others: Rows) -> tuple[Rows, Rows]:
         """Begin a search for each resumed game, unless it waits for a tablebase."""

@@ -10,7 +10,7 @@ from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.open_network import require_input, source_of
 from vecchess.inference.playable_net import BuiltInNet, PlayableNet
 from vecchess.inference.source import Source, find
-from vecchess.selfplay.games.ply_log import MAX_STEPS
+from vecchess.selfplay.games.game_log import MAX_STEPS
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import save_net
 from vecchess.store.run_folder import LATEST, RunFolder

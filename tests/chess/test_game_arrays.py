@@ -1,15 +1,16 @@
 import numpy as np
 import pytest
 
-from vecchess.arena.game_batch import GameBatch, random_openings, repetitions
+from vecchess.arena.match.match_openings import random_openings
 from vecchess.chess.chess960 import start_positions
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.rules import Termination
 from vecchess.chess.uci_moves import uci_to_move
 from vecchess.errors import ConfigError
 
 
 def test_boards_know_mate_and_repetition() -> None:
-    boards = GameBatch.at(start_positions(2), 100)
+    boards = Games.at(start_positions(2), 100)
     fools_mate = ["f2f3", "e7e5", "g2g4", "d8h4"]
     to_and_fro = ["g1f3", "g8f6", "f3g1", "f6g8"]
     for ply in range(8):
@@ -19,7 +20,7 @@ def test_boards_know_mate_and_repetition() -> None:
         boards.play(games, np.array(moves, np.uint16))
     assert boards.codes.tolist() == [Termination.CHECKMATE, Termination.THREEFOLD]
     assert boards.plies.tolist() == [4, 8]
-    assert repetitions(boards.positions, boards.keys).tolist() == [0, 2]
+    assert boards.repetitions.tolist() == [0, 2]
 
 
 def test_openings_differ_and_are_not_over() -> None:

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 
 from vecchess.arena.match_game import Forfeit
 from vecchess.chess.rules import Termination
-from vecchess.env.gymnasium_faces import ChessGymEnv, ChessVectorEnv
+from vecchess.env.gymnasium_adapter import ChessGymEnv, ChessVectorEnv
 from vecchess.env.versus import VersusGames
 
 
@@ -92,7 +92,7 @@ def test_memory_is_shared_where_no_copy_is_wanted() -> None:
 
 @pytest.mark.parametrize(
     ("module", "library"),
-    [("gymnasium_faces", "gymnasium"), ("pettingzoo_faces", "pettingzoo")],
+    [("gymnasium_adapter", "gymnasium"), ("pettingzoo_adapter", "pettingzoo")],
 )
 def test_a_missing_library_is_one_line(module: str, library: str) -> None:
     program = (

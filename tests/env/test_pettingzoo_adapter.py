@@ -13,7 +13,7 @@ from vecchess.chess.fen import from_board
 from vecchess.chess.planes import encode_planes, num_planes
 from vecchess.chess.uci_moves import action_to_chess_move
 from vecchess.chess.unpack_planes import unpack_planes
-from vecchess.env.pettingzoo_faces import AGENTS, ChessAEC, ChessParallel
+from vecchess.env.pettingzoo_adapter import AGENTS, ChessAEC, ChessParallel
 from vecchess.errors import ConfigError
 
 KNOWN = ".*all zeros.*|.*probably should be.*|.*is not a NumPy array.*"

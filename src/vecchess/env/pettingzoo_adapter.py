@@ -26,7 +26,7 @@ from vecchess.chess.position import (
 from vecchess.chess.rules import Termination
 from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.env.chess_env import ChessEnv
-from vecchess.env.gymnasium_faces import Infos, Observation, observation_space
+from vecchess.env.gymnasium_adapter import Infos, Observation, observation_space
 from vecchess.errors import ConfigError
 from vecchess.runtime.optional_library import missing_library
 from vecchess.shapes import NUM_ACTIONS
