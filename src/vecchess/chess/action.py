@@ -68,7 +68,7 @@ def _to_moves(tables, positions, actions, moves):  # type: ignore[no-untyped-def
 def moves_to_actions(moves: ArrayLike) -> NDArray[np.uint16]:
     """Actions of moves, ``uint16[...] -> uint16[...]``, mover's view.
 
-    Raises ValueError for a move that no man can make.
+    Raises ValueError for a move that no piece can make.
     """
     given = np.ascontiguousarray(moves, dtype=np.uint16)
     flat, actions = given.ravel(), np.empty(given.size, dtype=np.uint16)
@@ -77,7 +77,7 @@ def moves_to_actions(moves: ArrayLike) -> NDArray[np.uint16]:
     _to_actions(lookup.address(), flat, actions)
     bad = (actions == NO_ACTION) | (flat >= 5 << 12) | (under & ((sides < 7) | (sides > 9)))
     if bad.any():
-        raise ValueError(f"no man can make the move {flat[bad][0]:#06x}")
+        raise ValueError(f"no piece can make the move {flat[bad][0]:#06x}")
     return actions.reshape(given.shape)
 
 

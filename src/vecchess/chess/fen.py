@@ -32,7 +32,7 @@ _MAX_PLY = 0xFFFFFFFF
 _LONGEST = 200
 """Characters of a FEN; 90 or so are the most that one needs."""
 _MOST_MOVES = {chess.PAWN: 12, chess.KNIGHT: 8, chess.BISHOP: 13, chess.ROOK: 14, chess.QUEEN: 27}
-"""Moves of a man at most; the king has 8, and may castle twice."""
+"""Moves of a piece at most; the king has 8, and may castle twice."""
 _REASONS = {
     chess.STATUS_NO_WHITE_KING: "White has no king",
     chess.STATUS_NO_BLACK_KING: "Black has no king",
@@ -92,14 +92,14 @@ def read_fen(fen: str) -> chess.Board:
 
 
 def _from_promotions(board: chess.Board, colour: chess.Color) -> bool:
-    """True when the men beyond those of the start can be promoted pawns: then L <= 218."""
+    """True when the pieces beyond those of the start can be promoted pawns: then L <= 218."""
     first = {chess.KNIGHT: 2, chess.BISHOP: 2, chess.ROOK: 2, chess.QUEEN: 1}
     extra = sum(max(0, len(board.pieces(kind, colour)) - num) for kind, num in first.items())
     return extra + len(board.pieces(chess.PAWN, colour)) <= 8
 
 
 def _count_moves(board: chess.Board) -> int:
-    """Legal moves of the mover; 0 where its men cannot have more than MAX_MOVES."""
+    """Legal moves of the mover; 0 where its pieces cannot have more than MAX_MOVES."""
     bound = 10 + sum(
         most * len(board.pieces(kind, board.turn)) for kind, most in _MOST_MOVES.items()
     )

@@ -1,4 +1,4 @@
-"""Making a move: the men move, then the board turns round for the other side.
+"""Making a move: the pieces move, then the board turns round for the other side.
 
 No move is ever taken back: positions are small enough to copy.
 """
@@ -89,7 +89,7 @@ def make_move_into(tables: Any, source: Any, target: Any, move: Any) -> None:
 
 @inline
 def _move(men: Any, square_from: Any, square_to: Any, start: Any, goal: Any) -> Any:
-    """One kind of men after the move: whatever stood on the goal is gone."""
+    """One kind of pieces after the move: whatever stood on the goal is gone."""
     return men & ~(start | goal) | (men >> square_from & _ONE) << square_to
 
 

@@ -1,7 +1,7 @@
 """All legal moves of a position, without making any.
 
 Squares the other side attacks (seen through our king) bound the king's moves; rays from the king
-give the checkers, the squares that parry a single check, and the lines pinned men must stay on.
+give the checkers, the squares that parry a single check, and the lines pinned pieces must stay on.
 Order: knights, diagonal sliders, orthogonal sliders, pawns, king, castling, en passant.
 """
 

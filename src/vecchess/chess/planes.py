@@ -26,11 +26,11 @@ and bishop; rook; queen). Sliders attack up to the first piece on their way, of 
 pinned pieces attack as others do. Kings do not hang. Planes of this kind, and a better value loss,
 gained up to 180 Elo for AlphaZero-like networks (Czech et al. 2023, arXiv:2304.14918).
 
-A network with a history of H = 2 .. 8 positions sees the men of the H - 1 positions before as well,
-as AlphaZero and lc0 do, in twelve planes each, in the order of planes 0 .. 11 (decision 11):
+A network with a history of H = 2 .. 8 positions sees the pieces of the H - 1 positions before as
+well, as AlphaZero and lc0 do, in twelve planes each, in the order of planes 0 .. 11 (decision 11):
 
-    plane 25 + K + 12 (i - 1) ..   the men i plies ago, i = 1 .. H - 1, as the side that moves now
-                                   sees them: whose men, and which way round, is that of the newest
+    plane 25 + K + 12 (i - 1) ..   the pieces i plies ago, i = 1 .. H - 1, as the side to move now
+                                   sees them: whose, and which way round, is that of the newest
                                    position
 
 They are zero where the game has no such position. P = 25 + K + 12 (H - 1): H and K follow from P.
@@ -97,7 +97,7 @@ POSITION_INPUTS = MOST_POSITIONS * POSITION_WORDS
 the game has none, with ``REPEATED_SHIFT`` in the counters of those that had occurred before."""
 CLOCK_STEPS = (16, 32, 48, 64, 80)
 MATERIAL_WEIGHTS = np.zeros(NUM_PLANES, np.int32)
-"""``int32[P]``: own men above 0, theirs below, planes of other things 0; mover's view."""
+"""``int32[P]``: own pieces above 0, theirs below, planes of other things 0; mover's view."""
 MATERIAL_WEIGHTS[:6] = PIECE_VALUES
 MATERIAL_WEIGHTS[6:12] = np.negative(PIECE_VALUES)
 MATERIAL_WEIGHTS.flags.writeable = False
@@ -225,7 +225,7 @@ def clock_level(clock: Any) -> Any:
 def _men(
     planes: Any, own: Any, pawns: Any, knights: Any, diagonal: Any, orthogonal: Any, kings: Any
 ) -> None:
-    """The twelve planes of the men of one position."""
+    """The twelve planes of the pieces of one position."""
     queens = diagonal & orthogonal
     _both(planes, 0, pawns, own)
     _both(planes, 1, knights, own)
@@ -313,7 +313,7 @@ def _attacks(
     tables: Any, east: Any, west: Any, knights: Any, diagonal: Any, orthogonal: Any, king: Any,
     occupied: Any,
 ) -> Any:  # fmt: skip
-    """Squares that one side's men attack: (at all, at least twice, with a pawn, with a knight or
+    """Squares that one side's pieces attack: (at all, at least twice, with a pawn, with a knight or
     bishop, with a rook)."""
     by_pawn = east | west
     once, twice = by_pawn, east & west
@@ -345,7 +345,7 @@ def _attacks(
 def _threats(
     tables: Any, king: Any, occupied: Any, own: Any, diagonal: Any, orthogonal: Any
 ) -> Any:
-    """(sliders that give check to ``king``, men of its side, ``own``, that are pinned to it)."""
+    """(sliders that give check to ``king``, pieces of its side, ``own``, that are pinned to it)."""
     rays = _U(tables) + _U((lookup.RAYS + np.int64(tz(king)) * 8) * 8)
     checkers, _, straight, slant = king_rays(
         rays, occupied, own, orthogonal & ~own, diagonal & ~own

@@ -1,6 +1,6 @@
 """A position: eight ``uint64`` words, one cache line, always seen by the side to move.
 
-    word 0  the mover's men          bit = square, a1 = 0, b1 = 1 ... h8 = 63 as the mover
+    word 0  the mover's pieces       bit = square, a1 = 0, b1 = 1 ... h8 = 63 as the mover
          1  pawns       (of both)    sees the board: the mover always plays up it
          2  knights     (of both)
          3  bishops and queens           8 | 56 57 58 59 60 61 62 63
@@ -16,7 +16,7 @@
     word 7  63           48 47            16 15             0
            | colour (1 bit) | ply of the game | halfmove clock |   not swapped
 
-After a move every word but the last is byte-swapped (ranks turn over) and the mover's men are
+After a move every word but the last is byte-swapped (ranks turn over) and the mover's pieces are
 exchanged for the other's, so there is one move generator and no colour anywhere in it. Occupied
 squares are pawns | knights | bishops and queens | rooks and queens | kings.
 The ply counts from the game's first move as FEN does: 2 * (fullmove - 1) + colour.
@@ -93,7 +93,7 @@ def board_hash(position: Any) -> Any:
 
 @inline
 def position_key(position: Any) -> Any:
-    """Key of the position for repetition: men, side to move, castling, en passant."""
+    """Key of the position for repetition: pieces, side to move, castling, en passant."""
     return hash_words(position, _U(1 << COLOUR_SHIFT))[0]
 
 
@@ -106,8 +106,8 @@ def _keys(positions, num_positions, keys):  # type: ignore[no-untyped-def]
 def position_keys(positions: Positions) -> NDArray[np.uint64]:
     """Keys of positions, ``uint64[G, 8] -> uint64[G]``.
 
-    Two keys are equal when, and but for a chance of 2**-64 only when, men, side to move, castling
-    rights and legal en-passant captures are.
+    Two keys are equal when, and but for a chance of 2**-64 only when, pieces, side to move,
+    castling rights and legal en-passant captures are.
     """
     positions = checked(positions)
     keys = np.empty(len(positions), dtype=np.uint64)

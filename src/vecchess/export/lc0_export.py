@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.position import CLOCK_MASK, COLOUR_SHIFT, COUNTERS, Positions
+from vecchess.chess.position import CLOCK_MASK, COLOUR_SHIFT, COUNTERS
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
 from vecchess.errors import ConfigError
 from vecchess.export.atomic_output import whole_folder
@@ -158,7 +158,8 @@ def to_chunk(game: RecordedGame) -> NDArray[np.void]:
     chunk["side_to_move_or_enpassant"] = _is_black(game)
     chunk["invariance_info"] = _INVARIANCE.get(game.termination, 0)
     chunk["invariance_info"] |= np.where(_recommends_nothing(game), HISTORY_ONLY, 0).astype("u1")
-    _set_castling(chunk, game.positions, game.chess960)
+    for name, rooks in zip(_CASTLING, castling_rooks(game.positions).T, strict=True):
+        chunk[name] = rooks if game.chess960 else rooks > 0  # of Chess960 the rook's file
     _set_policy(chunk, game)
     _set_values(chunk, game)
     chunk["plies_left"] = np.arange(game.num_plies, 0, -1)
@@ -178,12 +179,6 @@ def _recommends_nothing(game: RecordedGame) -> NDArray[np.bool_]:
     is_random = ~game.evaluated & (game.column("prob") < 1)
     nothing: NDArray[np.bool_] = (is_fast | is_random) & ~has_target
     return nothing
-
-
-def _set_castling(chunk: NDArray[np.void], positions: Positions, by_file: bool) -> None:
-    """Rights of either side; ``by_file``: as the rook's file."""
-    for name, rooks in zip(_CASTLING, castling_rooks(positions).T, strict=True):
-        chunk[name] = rooks if by_file else rooks > 0
 
 
 def _set_policy(chunk: NDArray[np.void], game: RecordedGame) -> None:

@@ -27,11 +27,50 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from vecchess import __version__
 from vecchess.chess.planes import has_tactics, history_of
 from vecchess.errors import ConfigError
-from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES, NUM_SQUARES
+from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
 from vecchess.snn.topology import hidden_layers, input_bits, reads_activations
+
+OPSET = 17
+IR_VERSION = 9
+"""With opset 17, what onnxruntime has read since 1.15."""
+SCHEMA = 1
+"""Schema of the metadata."""
+_TAPS = [(rank, file) for rank in range(3) for file in range(3)]
+
+
+def to_onnx(net: IntegerNet, num_steps: int | None = None) -> onnx.ModelProto:
+    """``net`` over T = ``num_steps`` time steps, its own number by default; checked by onnx.
+
+    Raises ConfigError for more steps than it was proved exact for, NetworkError where it is not.
+    """
+    most = net.config.time_steps
+    steps = most if num_steps is None else num_steps
+    if not 1 <= steps <= most:
+        raise ConfigError(f"--steps {steps}: this network is proved exact for 1 to {most}")
+    check_bounds(net).require_exact()
+    tower = _Tower(net)
+    tower.run(steps)
+    coded = [steps] if net.config.is_rate_coded else []
+    graph = helper.make_graph(
+        tower.nodes,
+        f"vecchess {net.sha256[:12]}",
+        [_value_info("planes", [*coded, "B", net.config.num_planes, 8, 8])],
+        [_value_info("policy", ["B", NUM_ACTIONS]), _value_info("value", ["B", NUM_OUTCOMES])],
+        list(tower.constants.values()),
+    )
+    model = helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="vecchess",
+        producer_version=__version__,
+    )
+    helper.set_model_props(model, _metadata(net, steps))
+    onnx.checker.check_model(model, full_check=True)
+    return model
 
 
 class OnnxGraph:
@@ -67,122 +106,17 @@ class OnnxGraph:
         return self.add("Cast", values, to=TensorProto.FLOAT)
 
 
-_TAPS = [(rank, file) for rank in range(3) for file in range(3)]
+class _Tower(OnnxGraph):
+    """Builds the graph one time step after the other, as ``SpikingNet.advance`` computes them.
 
-
-class OnnxLayers(OnnxGraph):
-    """The layers of ``net`` as operators of the graph. Boards are [B, 8, 8, channels]."""
+    Boards are [B, 8, 8, channels].
+    """
 
     def __init__(self, net: IntegerNet) -> None:
         super().__init__()
         self._net = net
-        self._threshold = float(1 << net.config.grid_bits)
-
-    def currents(self, name: str, inputs: str) -> str:
-        """[..., O] of [..., K]: sums of weights, on the grid, and the bias."""
-        layer, config = self._net.layers[name], self._net.config
-        bits = input_bits(config, name)
-        weight = self.constant(f"{name}.weight", layer.weight.T)
-        scale = np.exp2(config.grid_bits - bits - layer.shift.astype(np.float32))
-        bias = layer.bias.astype(np.float32) * np.float32(
-            1 << config.grid_bits - config.weight_bits
-        )
-        sums = self.add("MatMul", inputs, self.floats(weight))
-        sums = self.add("Mul", sums, self.constant(f"{name}.scale", scale.astype(np.float32)))
-        if bits:
-            sums = self.add("Floor", sums)
-        return self.add("Add", sums, self.constant(f"{name}.bias", bias))
-
-    def patches(self, boards: str) -> str:
-        """[B, 8, 8, 9 * C] of [B, 8, 8, C], tap by tap; squares off the board are 0."""
-        padded = self.add("Pad", boards, self.integers(0, 1, 1, 0, 0, 1, 1, 0))
-        taps = [
-            self.add(
-                "Slice",
-                padded,
-                self.integers(rank, file),
-                self.integers(rank + 8, file + 8),
-                self.integers(1, 2),
-            )
-            for rank, file in _TAPS
-        ]
-        return self.add("Concat", *taps, axis=3)
-
-    def lif(self, current: str, membrane: str | None) -> tuple[str, str]:
-        """Spikes, and the membrane after them; None before the first step."""
-        one, two = self.number(self._threshold), self.number(2 * self._threshold)
-        charged, limit = current, one
-        if membrane is not None:
-            halved = self.add("Floor", self.add("Mul", membrane, self.number(0.5)))
-            charged = self.add("Add", halved, current)
-            limit = self.add("Where", self.add("Greater", membrane, one), two, one)
-        spikes = self.floats(self.add("Greater", charged, limit))
-        return spikes, self.add("Sub", charged, self.add("Mul", spikes, one))
-
-    def activations(self, current: str) -> str:
-        """Outputs of clipped ReLUs: whole numbers of 2^-6, at most 127 of them."""
-        unit = self.number(2.0 ** (ACTIVATION_BITS - self._net.config.grid_bits))
-        whole = self.add("Floor", self.add("Mul", self.add("Relu", current), unit))
-        return self.add("Min", whole, self.number(float(ACTIVATION_LIMIT)))
-
-    def spikes_on_board(self, spikes: str) -> str:
-        """[B, C]: spikes of each channel, over all squares."""
-        return self.add("ReduceSum", spikes, self.integers(1, 2), keepdims=0)
-
-    def by_square(self, boards: str, channels: int) -> str:
-        """[B, 64 * channels]."""
-        return self.add("Reshape", boards, self.integers(-1, NUM_SQUARES * channels))
-
-    def by_channel(self, boards: str, channels: int) -> str:
-        """[B, channels * 64]: the order of action codes."""
-        turned = self.add("Transpose", boards, perm=[0, 3, 1, 2])
-        return self.add("Reshape", turned, self.integers(-1, NUM_SQUARES * channels))
-
-
-OPSET = 17
-IR_VERSION = 9
-"""With opset 17, what onnxruntime has read since 1.15."""
-SCHEMA = 1
-"""Schema of the metadata."""
-
-
-def to_onnx(net: IntegerNet, num_steps: int | None = None) -> onnx.ModelProto:
-    """``net`` over T = ``num_steps`` time steps, its own number by default; checked by onnx.
-
-    Raises ConfigError for more steps than it was proved exact for, NetworkError where it is not.
-    """
-    most = net.config.time_steps
-    steps = most if num_steps is None else num_steps
-    if not 1 <= steps <= most:
-        raise ConfigError(f"--steps {steps}: this network is proved exact for 1 to {most}")
-    check_bounds(net).require_exact()
-    tower = _Tower(net)
-    tower.run(steps)
-    graph = helper.make_graph(
-        tower.nodes,
-        f"vecchess {net.sha256[:12]}",
-        [_value_info("planes", _input_shape(net, steps))],
-        [_value_info("policy", ["B", NUM_ACTIONS]), _value_info("value", ["B", NUM_OUTCOMES])],
-        list(tower.constants.values()),
-    )
-    model = helper.make_model(
-        graph,
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        ir_version=IR_VERSION,
-        producer_name="vecchess",
-        producer_version=__version__,
-    )
-    helper.set_model_props(model, _metadata(net, steps))
-    onnx.checker.check_model(model, full_check=True)
-    return model
-
-
-class _Tower(OnnxLayers):
-    """Builds the graph one time step after the other, as ``SpikingNet.advance`` computes them."""
-
-    def __init__(self, net: IntegerNet) -> None:
-        super().__init__(net)
         self._membranes: dict[str, str] = {}
+        self._threshold = float(1 << net.config.grid_bits)
 
     def run(self, num_steps: int) -> None:
         """All steps, down to the outputs."""
@@ -202,7 +136,7 @@ class _Tower(OnnxLayers):
     def _current(self, planes: str) -> str:
         """The current of [B, P, 8, 8]."""
         boards = self.add("Transpose", planes, perm=[0, 2, 3, 1])
-        return self.currents("stem", self.patches(boards))
+        return self._currents("stem", self._patches(boards))
 
     def _tower(self, current: str) -> str:
         """The input current of the heads' neurons."""
@@ -210,8 +144,8 @@ class _Tower(OnnxLayers):
         buffers = [current, current]
         for index, layer in enumerate(hidden):
             source, target = index % 2, 1 - index % 2
-            patches = self.patches(self._spikes(layer.name, buffers[source]))
-            current = self.currents(layer.name, patches)
+            patches = self._patches(self._spikes(layer.name, buffers[source]))
+            current = self._currents(layer.name, patches)
             if layer.adds:
                 current = self.add("Add", buffers[target], current)
             buffers[target] = current
@@ -221,24 +155,69 @@ class _Tower(OnnxLayers):
         """Contributions of one step to the accumulators of policy and value."""
         spikes = self._spikes("heads", current)
         if self._net.config.kind == "plain":
-            pooled = self.spikes_on_board(spikes)
-            return self.currents("policy", pooled), self.currents("value.outcome", pooled)
-        policy = self.by_channel(self.currents("policy", spikes), NUM_MOVE_PLANES)
-        fired = self._spikes("value.outcome", self.currents("value.squeeze", spikes))
-        squares = self.by_square(fired, self._net.config.value_channels)
-        return policy, self.currents("value.outcome", squares)
+            pooled = self.add("ReduceSum", spikes, self.integers(1, 2), keepdims=0)
+            return self._currents("policy", pooled), self._currents("value.outcome", pooled)
+        # [B, 73, 8, 8], in the order of action codes
+        policy = self.add("Transpose", self._currents("policy", spikes), perm=[0, 3, 1, 2])
+        policy = self.add("Reshape", policy, self.integers(-1, NUM_ACTIONS))
+        fired = self._spikes("value.outcome", self._currents("value.squeeze", spikes))
+        values = NUM_SQUARES * self._net.config.value_channels
+        squares = self.add("Reshape", fired, self.integers(-1, values))
+        return policy, self._currents("value.outcome", squares)
 
     def _spikes(self, name: str, current: str) -> str:
         """Spikes, or activations, of the neurons whose output layer ``name`` reads."""
         if reads_activations(self._net.config, name):
-            return self.activations(current)
-        spikes, self._membranes[name] = self.lif(current, self._membranes.get(name))
+            return self._activations(current)
+        spikes, self._membranes[name] = self._lif(current, self._membranes.get(name))
         return spikes
 
+    def _currents(self, name: str, inputs: str) -> str:
+        """[..., O] of [..., K]: sums of weights, on the grid, and the bias."""
+        layer, config = self._net.layers[name], self._net.config
+        bits = input_bits(config, name)
+        weight = self.constant(f"{name}.weight", layer.weight.T)
+        scale = np.exp2(config.grid_bits - bits - layer.shift.astype(np.float32))
+        bias = layer.bias.astype(np.float32) * np.float32(
+            1 << config.grid_bits - config.weight_bits
+        )
+        sums = self.add("MatMul", inputs, self.floats(weight))
+        sums = self.add("Mul", sums, self.constant(f"{name}.scale", scale.astype(np.float32)))
+        if bits:
+            sums = self.add("Floor", sums)
+        return self.add("Add", sums, self.constant(f"{name}.bias", bias))
 
-def _input_shape(net: IntegerNet, steps: int) -> list[str | int]:
-    board: list[str | int] = ["B", net.config.num_planes, 8, 8]
-    return [steps, *board] if net.config.is_rate_coded else board
+    def _patches(self, boards: str) -> str:
+        """[B, 8, 8, 9 * C] of [B, 8, 8, C], tap by tap; squares off the board are 0."""
+        padded = self.add("Pad", boards, self.integers(0, 1, 1, 0, 0, 1, 1, 0))
+        taps = [
+            self.add(
+                "Slice",
+                padded,
+                self.integers(rank, file),
+                self.integers(rank + 8, file + 8),
+                self.integers(1, 2),
+            )
+            for rank, file in _TAPS
+        ]
+        return self.add("Concat", *taps, axis=3)
+
+    def _lif(self, current: str, membrane: str | None) -> tuple[str, str]:
+        """Spikes, and the membrane after them; None before the first step."""
+        one, two = self.number(self._threshold), self.number(2 * self._threshold)
+        charged, limit = current, one
+        if membrane is not None:
+            halved = self.add("Floor", self.add("Mul", membrane, self.number(0.5)))
+            charged = self.add("Add", halved, current)
+            limit = self.add("Where", self.add("Greater", membrane, one), two, one)
+        spikes = self.floats(self.add("Greater", charged, limit))
+        return spikes, self.add("Sub", charged, self.add("Mul", spikes, one))
+
+    def _activations(self, current: str) -> str:
+        """Outputs of clipped ReLUs: whole numbers of 2^-6, at most 127 of them."""
+        unit = self.number(2.0 ** (ACTIVATION_BITS - self._net.config.grid_bits))
+        whole = self.add("Floor", self.add("Mul", self.add("Relu", current), unit))
+        return self.add("Min", whole, self.number(float(ACTIVATION_LIMIT)))
 
 
 def _value_info(name: str, shape: list[str | int]) -> onnx.ValueInfoProto:

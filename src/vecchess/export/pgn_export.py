@@ -106,7 +106,9 @@ def comment(game: RecordedGame, ply: int, is_white: bool) -> str:
     place = game.plies.start + ply
     records = game.records
     cp = centipawns(float(game.balance[ply]))
-    win, draw = (per_mille(int(column[place])) for column in (records.win, records.draw))
+    win, draw = (
+        round(int(column[place]) * PER_MILLE / VALUE_UNIT) for column in (records.win, records.draw)
+    )
     parts = [
         f"[%eval {(cp if is_white else -cp) / 100:.2f}]",
         f"[%wdl {win} {draw} {PER_MILLE - win - draw}]",
@@ -122,8 +124,3 @@ def centipawns(balance: float) -> int:
     """What lichess' curve takes for ``balance``, P(win) - P(loss) from -1 to 1."""
     held = float(np.clip(balance, -MOST_BALANCE, MOST_BALANCE))
     return round(2 * math.atanh(held) / LICHESS_SLOPE)
-
-
-def per_mille(probability: int) -> int:
-    """Thousandths of a ``probability`` in 1/511."""
-    return round(probability * PER_MILLE / VALUE_UNIT)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.config.import_settings import GatherConfig
-from vecchess.errors import ConfigError, DataError, write_error
+from vecchess.errors import ConfigError, write_error
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.safe_parse import parse_json_object, read_bytes
+from vecchess.runtime.retried_read import read_json
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
@@ -73,11 +73,12 @@ def open_import_folder(path: Path, facts: dict[str, Any]) -> Iterator[ImportFold
         advice = "choose another --out"
         raise write_error(f"cannot write to {path}", error, ConfigError, advice) from None
     with RunFolder(path).locked():
-        known = _read_facts(path)
+        file = path / FACTS_NAME
+        known = read_json(file) if file.exists() else None
         if known is None:
             if any(path.glob("*.npz")) or (path / "config.toml").exists():
                 raise ConfigError(f"{path} holds other games already: choose another --out")
-            write_atomically(path / FACTS_NAME, (json.dumps(facts) + "\n").encode())
+            write_atomically(file, (json.dumps(facts) + "\n").encode())
         elif known != facts:
             raise ConfigError(f"{path} holds games made with {_first_difference(known, facts)}")
         folder = ImportFolder(path)
@@ -85,16 +86,6 @@ def open_import_folder(path: Path, facts: dict[str, Any]) -> Iterator[ImportFold
         for _ in folder.manifest.adopt():
             pass
         yield folder
-
-
-def _read_facts(path: Path) -> dict[str, Any] | None:
-    file = path / FACTS_NAME
-    if not file.exists():
-        return None
-    try:
-        return parse_json_object(read_bytes(file))
-    except (OSError, ValueError) as error:
-        raise DataError(f"cannot read {file}: {error}") from None
 
 
 def _first_difference(known: dict[str, Any], facts: dict[str, Any]) -> str:

@@ -106,17 +106,8 @@ def _batches(
 
 
 def label_plies(labeller: OpenNetwork, games: GameRecords, plies: NDArray[np.int64]) -> GameRecords:
-    """``games`` with labels at ``plies`` instead of what was recorded. Raises as below."""
-    columns: dict[str, Any] = _search_columns(labeller, games, plies)
-    columns |= empty_fingerprint_columns(games.num_games, len(games.action))
-    return replace(games, steps=np.zeros(len(games.action), np.uint8), **columns)
-
-
-def _search_columns(
-    labeller: OpenNetwork, games: GameRecords, plies: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
-    """The search columns, ``win`` and ``draw`` of ``games`` with labels at ``plies``: int64[B],
-    indices into the ply columns, ascending.
+    """``games`` with labels instead of what was recorded at ``plies``: int64[B], indices into the
+    ply columns, ascending.
 
     A labelled ply counts as searched in full, with one visit. Raises DataError where a recorded
     move is illegal.
@@ -124,20 +115,22 @@ def _search_columns(
     requests = replay_positions(games, plies, labeller.num_planes).requests
     policy, outcomes = labeller.answer(requests)
     num_plies = len(games.action)
-    columns = empty_search_columns(num_plies)
+    columns: dict[str, Any] = empty_search_columns(num_plies)
     columns["visits"][plies] = columns["full"][plies] = 1
     win, draw = np.zeros((2, num_plies), np.uint16)
     win[plies], draws = np.rint(outcomes[:, :2] * VALUE_UNIT).T
     draw[plies] = np.minimum(draws, VALUE_UNIT - win[plies])
     counts = np.zeros(num_plies, np.int64)
     counts[plies], actions, shares = _targets(requests, policy)
-    return columns | {
+    columns |= empty_fingerprint_columns(games.num_games, num_plies)
+    columns |= {
         "win": win,
         "draw": draw,
         "target_offsets": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         "target_action": actions,
         "target_prob": shares,
     }
+    return replace(games, steps=np.zeros(num_plies, np.uint8), **columns)
 
 
 def _targets(

@@ -216,14 +216,12 @@ def shard_bytes(
     return data
 
 
-def read_shard(path: Path, sha256: str | None = None, run_id: str | None = None) -> GameRecords:
+def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
     """The games of a shard; raises DataError where it is missing, damaged or not what was written.
 
-    ``sha256``: of the file, as its manifest has it. ``run_id``: of the run that wrote it. None is
-    not compared.
+    ``sha256``: of the file, as its manifest has it; None is not compared.
     """
-    records, _ = read_shard_and_columns(path, {}, sha256, run_id)
-    return records
+    return read_shard_and_columns(path, {}, sha256)[0]
 
 
 def read_shard_and_columns(
@@ -232,7 +230,10 @@ def read_shard_and_columns(
     sha256: str | None = None,
     run_id: str | None = None,
 ) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
-    """The games of a file, and its columns ``more``, which no shard has. See ``read_shard``."""
+    """The games of a file, and its columns ``more``, which no shard has; raises as ``read_shard``.
+
+    ``run_id``: of the run that wrote it; None is not compared.
+    """
     return parse_shard(path, read_file(path), more, sha256, run_id)
 
 
@@ -345,15 +346,9 @@ def _checked(columns: dict[str, Any]) -> GameRecords:
     columns["nets"] = tuple(str(net) for net in columns["nets"])
     records = GameRecords(**columns)
     records.validate()
-    _check_starts(records.start)
+    if not all(map(_is_position, {row.tobytes() for row in records.start})):
+        raise DataError("a game begins with no position that can be played from")
     return records
-
-
-def _check_starts(starts: NDArray[np.uint64]) -> None:
-    """Raise DataError where one of ``starts``, uint64[G, 8], is none that a game can begin with."""
-    for row in {row.tobytes() for row in starts}:
-        if not _is_position(row):
-            raise DataError("a game begins with no position that can be played from")
 
 
 @lru_cache(1 << 14)

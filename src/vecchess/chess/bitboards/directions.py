@@ -46,7 +46,7 @@ def action_moves() -> NDArray[np.uint16]:
 def move_actions() -> NDArray[np.uint16]:
     """``uint16[4096]``: the action of each ``move & 4095`` that is no underpromotion.
 
-    ``NO_ACTION`` where no man goes from the one square to the other.
+    ``NO_ACTION`` where no piece goes from the one square to the other.
     """
     actions = np.arange(UNDERPROMOTION_PLANE * 64)
     moves = action_moves()[actions]

@@ -78,7 +78,7 @@ def _where(builder: Any, test: Any, lanes: Any) -> Any:
 def king_rays(
     builder: Any, rays: Any, occupied: Any, own: Any, orthogonal: Any, diagonal: Any
 ) -> Any:
-    """``(address of the king square's rays, occupied, own men, their rooks+queens, their
+    """``(address of the king square's rays, occupied, own pieces, their rooks+queens, their
     bishops+queens) -> (checkers, check rays, orthogonal pins, diagonal pins)``, all ``uint64``.
 
     A check ray runs from beside the king to the checker and includes it, a pin ray to the pinner.

@@ -62,7 +62,7 @@ def _aligned(words: Words) -> Words:
 
 
 def _step(men: Words, lane: int) -> Words:
-    """All men one step in a direction; those at the edge fall off the board."""
+    """All pieces one step in a direction; those at the edge fall off the board."""
     left, right = _U(SHIFTS[lane]), _U(64 - SHIFTS[lane])
     return ((men << left) | (men >> right)) & _U(ARRIVALS[lane])
 

@@ -81,7 +81,8 @@ class IntegerNet:
     @cached_property
     def sha256(self) -> str:
         """Hash of description and tensors: networks with the same hash give the same answers."""
-        digest = hashlib.sha256(_canonical(describe(self)).encode())
+        text = json.dumps(describe(self), sort_keys=True, separators=(",", ":"))
+        digest = hashlib.sha256(text.encode())
         for name, tensor in tensors_of(self).items():
             digest.update(f"{name}:{tensor.dtype.str}:{tensor.shape}".encode())
             digest.update(np.ascontiguousarray(tensor).tobytes())
@@ -111,7 +112,3 @@ def tensors_of(net: IntegerNet) -> dict[str, NDArray[Any]]:
         for name, layer in net.layers.items()
         for part in ("weight", "shift", "bias")
     }
-
-
-def _canonical(description: dict[str, Any]) -> str:
-    return json.dumps(description, sort_keys=True, separators=(",", ":"))

@@ -108,7 +108,8 @@ class _FusedLayer(Function):
         parallel_for(work, len(counts))
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(values, masks, weight, bias, shortcut, currents, before)
-        ctx.norm, ctx.job, ctx.is_spent, ctx.in_pairs = norm, job, False, _rounds()
+        in_pairs = HAS_PAIRS and asks_for_bf16("cpu")
+        ctx.norm, ctx.job, ctx.is_spent, ctx.in_pairs = norm, job, False, in_pairs
         out = torch.zeros(()).expand(fires, *board) if job.packed else spikes
         rate = torch.tensor(counts.sum() / max(1, out.numel()), dtype=torch.float32)
         statistics = torch.from_numpy(norm.mean), torch.from_numpy(norm.variance)
@@ -219,11 +220,6 @@ def _shortcut_gradient(
     if before is None:
         return upstream if is_same or upstream is None else upstream.sum(0, keepdim=True)
     return currents if is_same else torch.empty(shortcut.shape)
-
-
-def _rounds() -> bool:
-    """Whether autocast asks for bfloat16, and this processor multiplies it."""
-    return HAS_PAIRS and asks_for_bf16("cpu")
 
 
 def _boards(boards: Tensor | None) -> Any:

@@ -51,7 +51,10 @@ def compact(
     """
     with rewriting(manifest):
         done = Compacted(len(manifest.entries), len(manifest.entries))
-        entries = [each for each in manifest.entries if not _has_cut(manifest, each)]
+        cuts = manifest.folder.parent / CUTS
+        entries = [
+            each for each in manifest.entries if not each.cut or not (cuts / each.file).exists()
+        ]
         groups = list(small_groups(entries, shard_games, generation))
         at_once = max(_LEAST_SHARDS, -(-len(groups) // _TURNS))
         for first in range(0, len(groups), at_once):
@@ -108,11 +111,6 @@ def _written(manifest: Manifest, named: list[tuple[str, Group]], run_id: str) ->
             raise DataError(f"{manifest.path}: the games of {group[0].file} are not those listed")
         new.append(entry)
     return new
-
-
-def _has_cut(manifest: Manifest, entry: ShardEntry) -> bool:
-    """Whether the games that the segments of a shard left unfinished are kept."""
-    return bool(entry.cut) and (manifest.folder.parent / CUTS / entry.file).exists()
 
 
 def _is_sound(manifest: Manifest, entry: ShardEntry, report_line: ReportLine) -> bool:
