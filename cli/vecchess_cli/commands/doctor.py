@@ -6,7 +6,7 @@ import typer
 
 from vecchess.errors import ConfigError
 from vecchess.runtime.signals import stopped_text
-from vecchess_cli.option_panels import command_app
+from vecchess_cli.options import command_app
 from vecchess_cli.output import Json, note, notes, print_json, print_lines, results
 
 NEGATIVE = 3

@@ -7,10 +7,8 @@ import typer
 from vecchess.config import TrainConfig
 from vecchess.runtime.torch_environment import prepare_environment
 from vecchess_cli.commands.train import PANELS, defaults_by_objective
-from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, note, print_json, print_lines, results
-from vecchess_cli.settings_options import settings_options
-from vecchess_cli.shared_options import Config, Quiet
+from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.output import note, print_json, print_lines, results
 
 if TYPE_CHECKING:
     from vecchess.bench.training_plan import TrainingPlan
@@ -48,9 +46,6 @@ def plan(
     seconds: Annotated[
         float, typer.Option(min=0.1, max=3600, help="Time of each measurement, in seconds.")
     ] = 10.0,
-    config: Config = None,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> None:
     """See EXAMPLES."""
     from vecchess.runtime.signals import OnSignal, StopSignals
@@ -61,11 +56,11 @@ def plan(
         from vecchess.config import load_config
 
         stop.set_action(OnSignal.RAISE)
-        wanted = load_config(TrainConfig, settings, config)
-        found = plan_training(wanted, seconds, (lambda line: None) if quiet else note)
+        wanted = load_config(TrainConfig, settings, settings["config"])
+        found = plan_training(wanted, seconds, (lambda line: None) if settings["quiet"] else note)
         stop.set_action(OnSignal.EXIT)
-        print_lines(results(json), _rows(found))
-        if json:
+        print_lines(results(settings["json"]), _rows(found))
+        if settings["json"]:
             print_json(found.to_dict())
 
 

@@ -1,23 +1,18 @@
 """``vecchess train``: play, learn and publish in turns, or learn from recorded games."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from vecchess.config import LossConfig, OptimiserConfig, TrainConfig, TreeConfig
 from vecchess.config.train_settings import OBJECTIVE_DEFAULTS, TrainGameConfig
 from vecchess.runtime.cost_meter import Cost
-from vecchess.runtime.signals import stopped_text
+from vecchess.runtime.signals import OnSignal, StopSignals, stopped_text
 from vecchess.runtime.torch_environment import prepare_environment
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
-from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, print_json, print_lines, results
-from vecchess_cli.settings_options import settings_options
-from vecchess_cli.shared_options import Config, Quiet, Resume
-
-if TYPE_CHECKING:
-    from vecchess.runtime.signals import StopSignals
+from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.output import print_result
 
 EXAMPLES = """Train a network: by games against itself, or from recorded games.
 
@@ -74,33 +69,24 @@ def defaults_by_objective() -> dict[str, str]:
 
 @settings_options(TrainConfig, PANELS, defaults_by_objective())
 def train(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     run_dir: Annotated[
         Path | None, typer.Option(help="Folder of the run.", show_default="runs/train-DATE-TIME")
     ] = None,
-    resume: Resume = False,
-    config: Config = None,
     dash: Dash = False,
     dash_port: DashPort = DASH_PORT,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> int:
     """See EXAMPLES."""
-    flags = settings | dict(locals())
-    from vecchess.runtime.signals import OnSignal, StopSignals
-
     with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
         summary = _train(flags, stop)
-        print_lines(results(json), _rows(summary))
-        if json:
-            print_json(summary)
+        print_result(summary, flags["json"], _shown(summary))
     return int(summary["exit_code"])
 
 
 app = command_app(train, EXAMPLES)
 
 
-def _train(flags: dict[str, Any], stop: "StopSignals") -> dict[str, Any]:
+def _train(flags: dict[str, Any], stop: StopSignals) -> dict[str, Any]:
     prepare_environment()
     from vecchess.config import load_config
     from vecchess.store.run_folder import RunFolder
@@ -124,29 +110,25 @@ def _train(flags: dict[str, Any], stop: "StopSignals") -> dict[str, Any]:
         )
 
 
-def _score(match: dict[str, Any]) -> str:
-    low, high = match["score_interval"]
-    return f"{match['score']:.1%} [{low:.1%}, {high:.1%}]"
-
-
-def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [
-        ("iterations", f"{summary['iterations']} of {summary['target']}"),
-        ("learnt from", f"{summary['samples']:,} samples, {summary['steps']:,} updates"),
-        ("network", summary["net"]),
-        *([("cost", str(cost))] if (cost := Cost.from_dict(summary["cost"])) else []),
-    ]
-    for key in dict.fromkeys((m["player"], m["opponent"]) for m in summary["matches"]):
-        played = [m for m in summary["matches"] if (m["player"], m["opponent"]) == key]
-        scores = f"{_score(played[0])} before, {_score(played[-1])} now"
-        rows.append((f"{key[0]} against {key[1]}", scores))
+def _shown(summary: dict[str, Any]) -> dict[str, Any]:
+    """What people read of a training, with what to do next."""
+    run_dir, net, cost = summary["run_dir"], summary["net"], Cost.from_dict(summary["cost"])
+    shown = {
+        "iterations": f"{summary['iterations']} of {summary['target']}",
+        "learnt_from": f"{summary['samples']:,} samples, {summary['steps']:,} updates",
+        "network": net,
+    }
+    shown |= {"cost": str(cost)} if cost else {}
+    firsts: dict[str, str] = {}
+    for match in summary["matches"]:
+        low, high = match["score_interval"]
+        score = f"{match['score']:.1%} [{low:.1%}, {high:.1%}]"
+        name = f"{match['player']} against {match['opponent']}"
+        shown[name] = f"{firsts.setdefault(name, score)} before, {score} now"
     if summary["stopped_by"]:
-        again = f"vecchess train --run-dir {summary['run_dir']} --resume"
-        rows.append((stopped_text(summary["stopped_by"]), f"resume with: {again}"))
+        again = f"resume with: vecchess train --run-dir {run_dir} --resume"
+        shown[stopped_text(summary["stopped_by"])] = again
     else:
-        rows.append(("try it", f"vecchess analyse --net {summary['net']}"))
-        rows.append(
-            ("calibrate it", f"vecchess calibrate {summary['net']} --games {summary['run_dir']}")
-        )
-    rows.append(("written to", summary["run_dir"]))
-    return rows
+        shown["try_it"] = f"vecchess analyse --net {net}"
+        shown["calibrate_it"] = f"vecchess calibrate {net} --games {run_dir}"
+    return shown | {"written_to": run_dir}

@@ -10,8 +10,7 @@ from vecchess.arena.match.match_openings import match_openings
 from vecchess.arena.ratings.ratings import EloDifference
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
-from vecchess.evaluate.checkpoints import Checkpoint
-from vecchess.evaluate.cost_curve import run_digest
+from vecchess.evaluate.checkpoints import Checkpoint, run_digest
 from vecchess.evaluate.eval_progress import EvalProgress
 from vecchess.evaluate.evaluation import EvaluationReport
 from vecchess.evaluate.pairing import Pairing
@@ -82,6 +81,26 @@ class RatingHistory:
                 net = load_net(Path(point["file"]))
                 point |= {"sha256": net.sha256, "run_digest": digest}
         return self.evaluation.to_dict() | {"run": str(self.run), "curve": curve}
+
+    @property
+    def has_results(self) -> bool:
+        """Whether a pair of games was finished."""
+        return self.evaluation.has_results
+
+    def tables(self) -> dict[str, Any]:
+        """What people read of it: the curve, and the ladder it is measured by."""
+        hidden = ("file", "positions", "cost")
+        points = [(point.checkpoint.cost, point.to_dict()) for point in self.curve]
+        curve = [
+            {key: value for key, value in facts.items() if key not in hidden}
+            | ({cost.unit: cost.hours} if cost else {})
+            for cost, facts in points
+        ]
+        whole, own = self.evaluation.tables(), {facts["player"] for facts in curve}
+        ladder = [row for row in whole["ratings"] if row["player"] not in own]
+        hidden = ("ratings", "scores", "milestones")
+        rest = {name: value for name, value in whole.items() if name not in hidden}
+        return {"networks": curve, "ladder": ladder, **rest}
 
 
 def rate_history(
