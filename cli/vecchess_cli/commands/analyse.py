@@ -59,7 +59,7 @@ def analyse(
         str, typer.Option(help='UCI moves from there, "e2e4 e7e5"; they count for repetitions.')
     ] = "",
 ) -> None:
-    """See EXAMPLES."""
+    """Search and print; the help is EXAMPLES."""
     from vecchess.analysis.parse_position import STARTPOS
     from vecchess.analysis.run_analysis import analyse as library
     from vecchess.config import load_config

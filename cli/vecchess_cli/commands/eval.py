@@ -96,7 +96,7 @@ def evaluate(
         ),
     ] = None,
 ) -> int:
-    """See EXAMPLES."""
+    """Play and rate, or rate reports; the help is EXAMPLES."""
     with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
         reports = [name for name in nets or () if name.endswith(".json")]
         if reports and len(reports) == len(nets or ()):

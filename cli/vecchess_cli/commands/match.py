@@ -62,7 +62,7 @@ def match(
     ] = None,
     pgn: Annotated[Path | None, typer.Option(help="File that the games are added to.")] = None,
 ) -> int:
-    """See EXAMPLES."""
+    """Play and print the result; the help is EXAMPLES."""
     with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
         result = _play(flags, stop)
         if result is None:

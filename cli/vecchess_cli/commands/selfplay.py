@@ -54,7 +54,7 @@ def selfplay(
     dash: Dash = False,
     dash_port: DashPort = DASH_PORT,
 ) -> int:
-    """See EXAMPLES."""
+    """Play and print a summary; the help is EXAMPLES."""
     with StopSignals(on_signal=OnSignal.EXIT) as stops:
         summary = _play(flags, stops)
         print_result(summary, flags["json"], _shown(summary))

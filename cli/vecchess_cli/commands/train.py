@@ -76,7 +76,7 @@ def train(
     dash: Dash = False,
     dash_port: DashPort = DASH_PORT,
 ) -> int:
-    """See EXAMPLES."""
+    """Train and print a summary; the help is EXAMPLES."""
     with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
         summary = _train(flags, stop)
         print_result(summary, flags["json"], _shown(summary))

@@ -34,7 +34,7 @@ def uci(
         typer.Argument(help='One command to carry out, such as "bench"; then end.'),
     ] = None,
 ) -> None:
-    """See HELP."""
+    """Be the engine; the help is HELP."""
     from vecchess.config import load_config
     from vecchess.uci.run_uci import run
 

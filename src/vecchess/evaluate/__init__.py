@@ -2,8 +2,7 @@
 
 run_eval             an evaluation: participants, all their pairings, the report
 participant          a player that takes part: name, spelling, identity
-pairing              two participants, and all that decides their games
-pair_result          the result of a pairing, as it is kept on disk and in reports
+pairing              two participants, all that decides their games, and the result
 result_cache         results on disk, so that no pairing is played twice
 evaluation           the report: results, ratings, warnings; written and read as JSON
 ladder               the opponents, from random up to Stockfish

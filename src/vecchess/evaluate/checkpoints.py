@@ -31,7 +31,7 @@ class Checkpoint:
     samples: int | None
     positions: int | None
     cost: Cost | None = None
-    """Of the run, when it was published; None where that is not known."""
+    """What the run had cost when it was published; None where that is not known."""
 
     @classmethod
     def of(cls, file: Path) -> "Checkpoint":

@@ -12,7 +12,7 @@ from typing import Any
 from vecchess.arena.ratings.ratings import EloDifference
 from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import EvaluationReport
-from vecchess.evaluate.pair_result import unique_results
+from vecchess.evaluate.pairing import unique_results
 from vecchess.evaluate.participant import distinct_participants
 
 SCHEMA = 1

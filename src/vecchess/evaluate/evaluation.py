@@ -13,7 +13,7 @@ from vecchess.arena.ratings.pair_results import PairCounts
 from vecchess.arena.ratings.ratings import Ratings, rate
 from vecchess.arena.ratings.score import expected_score
 from vecchess.errors import ConfigError
-from vecchess.evaluate.pair_result import PairResult, joint_counts
+from vecchess.evaluate.pairing import PairResult, joint_counts
 from vecchess.evaluate.participant import Participant
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES
 from vecchess.safe_parse import clip_line, parse_json_object, read_bytes
@@ -43,15 +43,6 @@ class RatingResidual:
     score: float
     expected: float
     """Points a game, 0 to 1, both of them."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "first": self.first,
-            "second": self.second,
-            "score": round(self.score, 4),
-            "expected": round(self.expected, 4),
-        }
 
     def __str__(self) -> str:
         """One line for people."""
@@ -153,7 +144,7 @@ class EvaluationReport:
             "num_rated": self.num_rated,
             **self.ratings.to_dict(),
             "milestones": {one.name: self.milestones(one) for one in self.rated},
-            "misfits": [one.to_dict() for one in self.large_residuals],
+            "misfits": [asdict(one) for one in self.large_residuals],
             "pairs": [result.to_dict() for result in self.results],
             "warnings": self.warnings,
         }
@@ -262,5 +253,6 @@ def _large_residuals(all_counts: list[PairCounts], ratings: Ratings) -> list[Rat
         low, high = score.interval
         width = high - score.score if expected > score.score else score.score - low
         if abs(expected - score.score) > BEYOND * width:
-            found.append(RatingResidual(counts.first, counts.second, score.score, expected))
+            figures = round(score.score, 4), round(expected, 4)
+            found.append(RatingResidual(counts.first, counts.second, *figures))
     return sorted(found, key=lambda one: -abs(one.score - one.expected))
