@@ -8,7 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 
 HELP = """Self-play server, trainer and engine for chess with spiking neural networks.
 
-Start with `vecchess selfplay`: it makes a small network and plays 64 games on this machine.
+Start with `vecchess selfplay`: the network that comes along plays 64 games on this machine.
 """
 RUNS = "Follow and look"
 """Panel of the commands about runs, whose modules are in ``commands/runs``."""
@@ -31,7 +31,6 @@ COMMANDS = {
         "match": "Play two players against each other.",
         "eval": "Play the ladder and rate a network, or all networks of a run.",
         "suite": "Examine players: best moves, puzzles and won endings.",
-        "compare": "Rate the players of several reports together, on one scale.",
         "analyse": "Search a position and print its best lines.",
         "uci": "Be a UCI engine: play and analyse in any chess program.",
     },

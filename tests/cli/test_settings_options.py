@@ -8,9 +8,8 @@ import typer
 from pydantic import Field
 
 from vecchess.config.settings import Settings
-from vecchess_cli.option_panels import command_app
+from vecchess_cli.options import command_app, settings_options
 from vecchess_cli.root import load_command
-from vecchess_cli.settings_options import settings_options
 
 
 class Inner(Settings):
@@ -41,19 +40,19 @@ class Example(Settings):
     """Nested."""
 
 
-PANELS = {"First": "games kind out", "More": "share exits flip data history"}
+PANELS = {"First": "games kind out config", "More": "share exits flip data history"}
 given: dict[str, Any] = {}
 
 
 @settings_options(Example, PANELS, aliases={"games": ("--number",)})
 def example(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     name: Annotated[str, typer.Argument(help="A name.")],
     out: Annotated[Path | None, typer.Option(help="A file.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet")] = False,
 ) -> None:
     """Try it."""
-    given.update(settings, name=name, out=out)
+    given.update(flags)
 
 
 def call(*arguments: str) -> dict[str, Any]:
@@ -64,7 +63,8 @@ def call(*arguments: str) -> dict[str, Any]:
 
 def test_what_is_not_given_is_none() -> None:
     names = ("games", "kind", "share", "exits", "flip", "data", "history")
-    assert call("x") == dict.fromkeys(names) | {"name": "x", "out": None}
+    others = {"name": "x", "out": None, "config": None, "quiet": False}
+    assert call("x") == dict.fromkeys(names) | others
 
 
 def test_values_go_to_the_model_as_they_were_typed() -> None:

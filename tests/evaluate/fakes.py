@@ -3,7 +3,7 @@
 from itertools import count
 
 from vecchess.evaluate.evaluation import EvaluationReport
-from vecchess.evaluate.pair_result import PairResult
+from vecchess.evaluate.pairing import PairResult
 from vecchess.evaluate.participant import Participant
 
 _TOKENS = count()

@@ -7,8 +7,7 @@ from rich.console import Console
 from vecchess.arena.match.play_match import MatchProgress
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.evaluate.eval_progress import EvalProgress
-from vecchess.evaluate.pair_result import PairResult
-from vecchess.evaluate.pairing import Pairing
+from vecchess.evaluate.pairing import Pairing, PairResult
 from vecchess.runtime.signals import StopSignals
 from vecchess.snn.create import create_sized
 from vecchess.snn.integer.integer_net import IntegerNet

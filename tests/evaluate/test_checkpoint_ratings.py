@@ -13,7 +13,6 @@ from vecchess.errors import ConfigError
 from vecchess.evaluate.checkpoint_ratings import RatingHistory, rate_history, schedule
 from vecchess.evaluate.checkpoints import Checkpoint, list_checkpoints, thinned
 from vecchess.evaluate.evaluation import read_evaluation
-from vecchess.evaluate.rating_plot import plot
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES, write_report
 from vecchess.evaluate.result_cache import ResultCache
 from vecchess.monitor.run_view import HISTORY, RunView
@@ -74,14 +73,14 @@ def test_games_grow_with_the_number_of_networks() -> None:
     assert len(pairs(40)) - len(pairs(30)) == len(pairs(30)) - len(pairs(20)) == 10 * 5
 
 
-def fake(*results: tuple[int, ...], samples: bool = True) -> RatingHistory:
+def fake(*results: tuple[int, ...]) -> RatingHistory:
     """Networks that score ``results`` against random, and nothing against each other."""
     names = [f"net:{number}" for number in range(len(results))]
     games = [result(name, "random", ptnml) for name, ptnml in zip(names, results, strict=True)]
     links = [result(one, other, (2, 6, 4, 6, 2)) for one, other in pairwise(names)]
     found = evaluation([*names, "random"], len(names), *games, *links)
     kept = [
-        Checkpoint(Path(f"{name}.safetensors"), 1000 * number if samples else None, 0)
+        Checkpoint(Path(f"{name}.safetensors"), 1000 * number, 0)
         for number, name in enumerate(names)
     ]
     return RatingHistory(Path("runs/a"), tuple(kept), found)
@@ -100,6 +99,9 @@ def test_a_curve_tells_gains_with_their_errors() -> None:
         facts["curve"][2]["gain_low"] < facts["curve"][2]["gain"] < facts["curve"][2]["gain_high"]
     )
     assert facts["run"] == "runs/a"
+    tables = history.tables()
+    assert [row["player"] for row in tables["networks"]] == ["net:0", "net:1", "net:2"]
+    assert [row["player"] for row in tables["ladder"]] == ["random"]
 
 
 def test_networks_that_did_not_play_are_not_on_the_curve() -> None:
@@ -124,22 +126,6 @@ def test_the_history_of_a_long_run_is_read_by_all_who_read_it(tmp_path: Path) ->
     assert len(RunView(tmp_path).elo()) == 100
     assert read_evaluation(file).num_rated == 100
     assert file.stat().st_size / 100 < MOST_REPORT_BYTES / 1600, "it has room for 1,600 networks"
-
-
-@pytest.mark.parametrize("samples", [True, False])
-def test_a_curve_is_drawn(samples: bool, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    history = fake((20, 20, 20, 20, 20), (0, 10, 20, 30, 40), samples=samples)
-    plot(history, tmp_path / "curve.png")
-    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(ConfigError, match=r"cannot draw .*curve\.odd"):
-        plot(history, tmp_path / "curve.odd")
-
-
-def test_without_matplotlib_there_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vecchess.evaluate.rating_plot.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r'not installed \(pip install "vecchess\[plots\]"\)'):
-        plot(fake((1, 0, 0, 0, 1)), Path("nowhere.png"))
 
 
 def test_the_networks_of_a_run_are_rated_and_their_games_kept(tmp_path: Path) -> None:

@@ -35,10 +35,13 @@ def test_reports_are_rated_as_one_evaluation() -> None:
     assert difference == by_hand.difference("new", "old")
     assert difference.low > 0
     assert difference.los > 0.999
-    old, new = found.evaluation.rated
-    assert [one.name for one in found.opponents] == ["random", "greedy"]
-    assert found.score(new, found.opponents[1]) == (0.5, 100)
-    assert found.score(old, new) is None
+    scores = {(row["player"], row["against"]): row for row in found.tables()["scores"]}
+    assert scores["new", "greedy"]["score"] == 0.5
+    assert scores["new", "greedy"]["games"] == 100
+    assert ("old", "new") not in scores
+    assert [row["in"] for row in found.tables()["ratings"] if row["player"] == "new"] == [
+        "new.json"
+    ]
     facts = found.to_dict()
     assert facts["found_in"] == {"old": ["old.json"], "new": ["new.json"]}
     assert facts["differences"][0]["elo_low"] < facts["differences"][0]["elo"]
@@ -56,7 +59,6 @@ def test_the_opponent_of_one_report_may_be_rated_in_another() -> None:
     other = evaluation(["new", "old"], 1, result("new", "old", (0, 0, 10, 10, 10)))
     found = compare(["a", "b"], [other, OLD])
     assert [one.name for one in found.evaluation.rated] == ["new", "old"]
-    assert [one.name for one in found.opponents] == ["random", "greedy"]
     assert found.found_in == {"new": ["a"], "old": ["b"]}
 
 

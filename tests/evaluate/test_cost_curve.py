@@ -5,14 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluate.fakes import evaluation, result
 from tests.evaluate.players import Onlooker, small_net
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
-from vecchess.evaluate.checkpoint_ratings import RatingHistory, rate_history
-from vecchess.evaluate.checkpoints import Checkpoint, list_checkpoints
-from vecchess.evaluate.cost_curve import choose_by_cost, costs_of, run_digest, with_costs
-from vecchess.evaluate.rating_plot import plot
+from vecchess.evaluate.checkpoint_ratings import rate_history
+from vecchess.evaluate.checkpoints import (
+    Checkpoint,
+    choose_by_cost,
+    costs_of,
+    list_checkpoints,
+    run_digest,
+    with_costs,
+)
 from vecchess.evaluate.result_cache import ResultCache
 from vecchess.runtime.cost_meter import Cost
 from vecchess.snn.integer.net_file import save_net
@@ -84,16 +88,7 @@ def test_a_point_of_the_curve_names_its_network_and_its_run(tmp_path: Path) -> N
     assert [point["cost"]["core-hours"] for point in facts["curve"]] == [0.01, 0.02]
     assert facts["curve"][0]["sha256"] == small_net(100).sha256
     assert {point["run_digest"] for point in facts["curve"]} == {run_digest(tmp_path)}
-
-
-def test_a_curve_is_drawn_over_the_cost(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    names = ["net:1", "net:2"]
-    games = [result(name, "random", (1, 2, 3, 2, number)) for number, name in enumerate(names)]
-    chosen = tuple(choose_by_cost(RUN, networks(0.5, 40), 5))
-    found = RatingHistory(RUN, chosen, evaluation([*names, "random"], 2, *games), is_by_cost=True)
-    plot(found, tmp_path / "cost.svg")
-    assert "core-hours" in (tmp_path / "cost.svg").read_text()
+    assert [row["core-hours"] for row in history.tables()["networks"]] == [0.01, 0.02]
 
 
 def test_the_digest_of_a_run_follows_its_settings(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 from tests.evaluate.fakes import evaluation, participant, result
 from vecchess.arena.ratings.ratings import rate
 from vecchess.errors import ConfigError
-from vecchess.evaluate.evaluation import EvaluationReport, read_evaluation
-from vecchess.evaluate.milestones import Milestone, milestones
+from vecchess.evaluate.evaluation import EvaluationReport, _milestone, read_evaluation
 
 WHOLE = evaluation(
     ["net", "random", "greedy"],
@@ -60,25 +59,33 @@ def test_without_random_the_first_opponent_is_the_anchor() -> None:
 def test_a_milestone_is_reached_where_the_whole_interval_says_so(
     low: float, high: float, state: str
 ) -> None:
-    assert Milestone("", 0.7, (low + high) / 2, low, high).state == state
+    assert _milestone("", 0.7, (low + high) / 2, (low, high), 4)["state"] == state
 
 
 def test_milestones_of_a_strong_player_go_on_to_the_first_it_has_not_reached() -> None:
-    found = {mark.name: mark for mark in milestones(*_of(WHOLE))}
-    assert found["85% against random"].state == "reached"
-    assert found["50% against greedy"].state == "within reach"
+    found = {mark["milestone"]: mark for mark in WHOLE.milestones(WHOLE.rated[0])}
+    assert found["85% against random"]["state"] == "reached"
+    assert found["50% against greedy"]["state"] == "within reach"
     assert "50% against minimax:2" not in found
-    elo = [mark for mark in found.values() if mark.target >= 400]
-    assert [mark.target for mark in elo] == [400, 600, 800]
+    targets = [mark["target"] for mark in found.values()]
+    assert [target for target in targets if target >= 400] == [400, 600, 800]
     strong = evaluation(["net", "random"], 1, result("net", "random", (0, 0, 0, 0, 5000)))
-    marks = [mark for mark in milestones(*_of(strong)) if mark.target >= 400]
+    marks = [m for m in strong.milestones(strong.rated[0]) if m["target"] >= 400]
     assert len(marks) > 3
-    assert all(mark.state == "reached" for mark in marks[:-1])
-    assert marks[-1].state != "reached"
+    assert all(mark["state"] == "reached" for mark in marks[:-1])
+    assert marks[-1]["state"] != "reached"
 
 
-def _of(found: EvaluationReport) -> Any:
-    return found.rated[0], [*found.results], found.ratings
+def test_people_read_ratings_and_scores() -> None:
+    tables = WHOLE.tables()
+    assert (tables["anchor"], tables["games"]) == ("random", 300)
+    assert [row["player"] for row in tables["ratings"]] == ["greedy", "net", "random"]
+    assert [(row["player"], row["against"]) for row in tables["scores"]] == [
+        ("net", "random"),
+        ("net", "greedy"),
+    ]
+    assert tables["scores"][1]["games"] == 100
+    assert tables["milestones"][0]["state"] == "reached"
 
 
 def test_repeated_and_missing_games_are_warned_of() -> None:

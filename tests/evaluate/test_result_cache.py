@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from tests.evaluate.fakes import participant, result
 from vecchess.config import MatchConfig
-from vecchess.evaluate.pair_result import PairResult, joint_counts, unique_results
-from vecchess.evaluate.pairing import Pairing
+from vecchess.evaluate.pairing import Pairing, PairResult, joint_counts, unique_results
 from vecchess.evaluate.result_cache import ResultCache
 
 CONFIG = MatchConfig(games=4)

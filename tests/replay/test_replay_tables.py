@@ -8,7 +8,7 @@ from rich.console import Console
 
 from vecchess.replay.run_replay import ReplayProgress
 from vecchess.runtime.progress import ProgressDisplay
-from vecchess_cli.tables.replay_tables import difference_lines, show_progress, verdict_of_game
+from vecchess_cli.commands.runs.replay import difference_row, show_progress, verdict_of_game
 
 
 def difference(ply: int | None, *names: str, **more: Any) -> dict[str, Any]:
@@ -18,17 +18,20 @@ def difference(ply: int | None, *names: str, **more: Any) -> dict[str, Any]:
 
 def test_differences_in_words() -> None:
     moves = {"move_recorded": "3. Nf3", "move_now": "3. Nf3"}
-    lines = difference_lines(difference(4, "win", "tag", **moves))
-    assert lines[0] == "game 4 differs first at ply 4 (3. Nf3); recorded / now:"
-    assert lines[1:] == ["  win: 1 / 2", "  hash of the answers so far: 1 / 2"]
-    alone = difference_lines(difference(4, "tag", **moves))
-    assert "a ply or two before" in alone[-1]
-    other = difference_lines(difference(4, "action", **moves | {"move_now": "3. d4"}))
-    assert "(3. Nf3 / 3. d4)" in other[0]
-    over = difference_lines(difference(9, "length", move_recorded=None, move_now="5... a6"))
-    assert "(over / 5... a6)" in over[0]
-    whole = difference_lines(difference(None, "fingerprint"))
-    assert "every ply is the same" in whole[0]
+    assert difference_row(difference(4, "win", "tag", **moves)) == {
+        "game": 4,
+        "first_at_ply": 4,
+        "move": "3. Nf3",
+        "recorded / now": "win: 1 / 2; hash of the answers so far: 1 / 2",
+    }
+    alone = {"difference": difference(4, "tag", **moves)}
+    assert "a ply or two before" in verdict_of_game(alone)
+    other = difference_row(difference(4, "action", **moves | {"move_now": "3. d4"}))
+    assert other["move"] == "3. Nf3 / 3. d4"
+    over = difference_row(difference(9, "length", move_recorded=None, move_now="5... a6"))
+    assert over["move"] == "over / 5... a6"
+    whole = difference_row(difference(None, "fingerprint"))
+    assert (whole["first_at_ply"], whole["move"]) == ("none", "")
 
 
 @pytest.mark.parametrize(("known", "words"), [(True, "bit-identical"), (False, "not compared")])

@@ -54,16 +54,15 @@ def test_many_games(run: RunFolder) -> None:
     done = inside("replay", run.path, "--verify-all", 100, *CPU, "--movers", 3, "--json")
     facts = last_json(done)
     assert (facts["games"], facts["identical"], facts["different"]) == (8, 8, 0)
-    assert "8 of 8 games" in done.stderr
     assert "all bit-identical" in done.stderr
 
 
 def test_a_difference_has_an_exit_code_of_its_own(forged: RunFolder) -> None:
     one = inside("replay", forged.path, 3, *CPU, "--json")
     assert one.returncode == 3
-    assert "game 3 differs first at ply 9 (5... " in one.stderr
-    assert "hash of the answers so far: " in one.stderr
-    assert "DIFFERS" in one.stderr
+    row = one.stderr.partition("recorded / now")[2]
+    assert row.split()[:3] == ["3", "9", "5..."]
+    assert "hash of the answers so far: " in row
     assert json.loads(one.stdout)["difference"]["ply"] == 9
     assert inside("replay", forged.path, 2, *CPU, "--quiet").returncode == 0
     everything = inside("replay", forged.path, "--verify-all", 8, *CPU, "--json")

@@ -10,10 +10,11 @@ from vecchess.config.bench_settings import (
     ThroughputBench,
 )
 from vecchess.config.settings import build_from_flags
-from vecchess_cli.option_panels import PanelCommand, command_group
-from vecchess_cli.output import Json, print_json, print_lines, results
-from vecchess_cli.settings_options import settings_options
+from vecchess_cli.options import PanelCommand, command_group, settings_options
+from vecchess_cli.output import Json, note, print_result
 
+BUSY = 0.9
+"""Share of the threads' time on cores below which other processes disturbed the figures."""
 app = command_group("Measure speed on this machine.")
 THROUGHPUT = {
     "Options": "net gpus seconds cores slots concurrent_games movers search sims cache_mb threads "
@@ -43,7 +44,7 @@ def perft(
     """
     from vecchess.bench import perft_speed as library
 
-    show_facts("perft", library.run(fen, depth, against), json)
+    print_result(library.run(fen, depth, against), json, title="perft")
 
 
 @app.command(cls=PanelCommand)
@@ -59,7 +60,7 @@ def movegen(
     """
     from vecchess.bench import movegen_speed as library
 
-    show_facts("random games", library.run(games, threads, seed), json)
+    print_result(library.run(games, threads, seed), json, title="random games")
 
 
 @app.command(cls=PanelCommand)
@@ -73,7 +74,9 @@ def throughput(settings: dict[str, Any], json: Json = False) -> None:
     from vecchess.config import load_config
 
     config = load_config(ThroughputBench, settings, environ={})
-    show_facts("self-play throughput", library.run(config, config.seconds, config.cores), json)
+    print_result(
+        library.run(config, config.seconds, config.cores), json, title="self-play throughput"
+    )
 
 
 @app.command(cls=PanelCommand)
@@ -84,12 +87,11 @@ def inference(settings: dict[str, Any], json: Json = False) -> None:
     Example:  vecchess bench inference --net small --gpus cpu --cores 1 --json
     """
     from vecchess.bench import inference as library
-    from vecchess_cli.tables.inference_tables import print_inference
 
     facts = library.run(build_from_flags(InferenceBench, settings))
-    print_inference(results(json), facts)
-    if json:
-        print_json(facts)
+    print_result(facts, json)
+    if facts["device"] == "cpu" and facts["cores_used"] < BUSY * facts["threads"]:
+        note("others used the machine: measure again when it is quiet")
 
 
 @app.command(cls=PanelCommand)
@@ -101,23 +103,4 @@ def search(settings: dict[str, Any], json: Json = False) -> None:
     """
     from vecchess.bench import search as library
 
-    show_facts("search", library.run(build_from_flags(SearchBench, settings)), json)
-
-
-def show_facts(title: str, facts: dict[str, Any], json: bool) -> None:
-    """Print facts as a table, or as one JSON object."""
-    if json:
-        print_json(facts)
-        return
-    rows = [(name, _text(value)) for name, value in facts.items() if not isinstance(value, list)]
-    print_lines(results(), rows, title)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 100 else f"{value:,.0f}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_text(item)}" for key, item in value.items())
-    return str(value)
+    print_result(library.run(build_from_flags(SearchBench, settings)), json, title="search")

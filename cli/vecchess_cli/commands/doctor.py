@@ -1,6 +1,6 @@
 """``vecchess doctor``: check that vecchess works on this machine."""
 
-from vecchess_cli.option_panels import command_app
+from vecchess_cli.options import command_app
 from vecchess_cli.output import Json, notes, print_json, print_lines, results
 
 NEGATIVE = 3

@@ -1,15 +1,20 @@
-"""``vecchess eval``: ratings of a network, or of all networks of a run."""
+"""``vecchess eval``: ratings of a network, of all networks of a run, of several reports at once."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vecchess.config import MatchConfig
-from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json
-from vecchess_cli.settings_options import settings_options
-from vecchess_cli.shared_options import Config, Quiet
+from vecchess.config import DEFAULT_NET, MatchConfig
+from vecchess.errors import ConfigError
+from vecchess.runtime.signals import OnSignal, StopSignals, exit_code, stopped_text
+from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.output import note, notes, print_result
+
+if TYPE_CHECKING:
+    from vecchess.evaluate.checkpoints import Checkpoint
 
 EXAMPLES = """Play the ladder and rate a network, or all networks of a run.
 
@@ -31,33 +36,29 @@ Examples:
 
   vecchess eval --history runs/a --by-cost 5   # strength by core-hours or GPU-hours
 
-  vecchess compare my.json other.json
+  vecchess eval my.json other.json           # reports, rated together
 
 Ctrl-C rates the games played so far, exit code 130. Pairs that were played with the same settings
 are not played again; --fresh plays them again. Settings of a match have a variable
-(VECCHESS_GAMES, ...) and a key in a --config file.
+(VECCHESS_GAMES, ...) and a key in a --config file. Reports keep all results, so the joint rating is
+that of one large evaluation; they need players in common, as the ladder.
 """
-
-
 PANELS = {
     "Used first": "search sims games against history every by_cost out gpus config",
     "Games": "seed openings random_plies chess960 fresh",
     "Networks": "with_policy backend threads",
-    "Output and help": "plot quiet json",
+    "Output and help": "quiet json",
 }
+NET_HELP = """Network file, default, tiny, small, base, large, sizes (.toml), "material", or a whole
+player: "net:FILE?search=puct&sims=800"; or reports of --out, FILE.json, to be rated together."""
 
 
 @settings_options(MatchConfig, PANELS)
 def evaluate(
-    settings: dict[str, Any],
-    net: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NET",
-            help='Network file, default, tiny, small, base, large, sizes (.toml), "material", or a '
-            'whole player: "net:FILE?search=puct&sims=800".',
-            show_default="default",
-        ),
+    flags: dict[str, Any],
+    nets: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NET|REPORT...", help=NET_HELP, show_default="default"),
     ] = None,
     search: Annotated[
         str | None, typer.Option(help='"gumbel" or "puct"; without it the policy plays.')
@@ -85,7 +86,6 @@ def evaluate(
             metavar="N",
         ),
     ] = None,
-    config: Config = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Play pairs again that were played before.")
     ] = False,
@@ -95,21 +95,110 @@ def evaluate(
             help="Write the report, JSON.", show_default="RUN/eval/history.json, or cost.json"
         ),
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw the history.", show_default="RUN/eval/history.png, or cost.png"),
-    ] = None,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> int:
-    """See EXAMPLES."""
-    flags = settings | dict(locals())
-    from vecchess.runtime.signals import OnSignal, StopSignals
-
+    """Play and rate, or rate reports; the help is EXAMPLES."""
     with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
-        from vecchess_cli.rate_players import rate_players
-
-        return rate_players(flags, stop)
+        reports = [name for name in nets or () if name.endswith(".json")]
+        if reports and len(reports) == len(nets or ()):
+            return _compare([Path(name) for name in reports], flags)
+        return _rate(flags, stop)
 
 
 app = command_app(evaluate, EXAMPLES)
+
+
+def _compare(files: list[Path], flags: dict[str, Any]) -> int:
+    """Rate the players of several reports together."""
+    if flags["history"] or flags["against"] or flags["search"] or flags["with_policy"]:
+        raise ConfigError("reports are rated by the games they hold: name no other players")
+    from vecchess.evaluate.compare_evaluations import compare
+    from vecchess.evaluate.evaluation import read_evaluation
+    from vecchess.evaluate.report_file import write_report
+
+    comparison = compare([str(file) for file in files], [read_evaluation(file) for file in files])
+    facts, out = comparison.to_dict(), flags["out"]
+    print_result(facts, flags["json"], comparison.tables())
+    if out is not None:
+        write_report(out, facts)
+        note(f"written to {out}")
+    return 0
+
+
+def _rate(flags: dict[str, Any], stop: StopSignals) -> int:
+    """Play, rate, print the ratings and write the report; returns the exit code."""
+    _check(flags)
+    from vecchess.config import load_config
+    from vecchess.evaluate.checkpoint_ratings import rate_history
+    from vecchess.evaluate.eval_progress import EvalProgress
+    from vecchess.evaluate.ladder import list_opponents, simple_ladder, whole_ladder
+    from vecchess.evaluate.participant import network_spelling
+    from vecchess.evaluate.report_file import report_facts, write_report
+    from vecchess.evaluate.result_cache import ResultCache
+    from vecchess.evaluate.run_eval import evaluate as library
+
+    config = load_config(MatchConfig, flags, flags["config"])
+    if config.sprt is not None:
+        raise ConfigError("sprt: every pair plays all its games here; drop it, or use match")
+    run, against, recall = flags["history"], flags["against"] or [], not flags["fresh"]
+    (net,), query = flags["nets"] or [DEFAULT_NET], (flags["search"], flags["sims"])
+    if run is None:
+        rated = [network_spelling(net, *query)]
+        rated += [network_spelling(net)] if flags["with_policy"] else []
+        rungs = list_opponents(against, lambda: whole_ladder(note))
+        play: Any = partial(library, rated, rungs, config, ResultCache.of_user(recall))
+    else:
+        found, rungs = _checkpoints(run, flags), list_opponents(against, simple_ladder)
+        cache = ResultCache.of_run(run / "eval" / "pairs", recall)
+        by_cost = flags["by_cost"] is not None
+        play = partial(rate_history, run, found, query, rungs, config, cache, is_by_cost=by_cost)
+    start = monotonic()
+    stop.set_action(OnSignal.RAISE)  # until a match begins
+    with EvalProgress(notes(), flags["quiet"]) as observer:
+        report = play(observer, stop)
+    reason, stopped = stop.reason, stop.reason and stopped_text(stop.reason)
+    if not report.has_results:
+        note(f"{stopped} before a pair of games was finished")
+        return exit_code(reason)
+    facts = report_facts(report.to_dict(), config, reason, monotonic() - start)
+    print_result(facts, flags["json"], report.tables())
+    if stopped:
+        note(f"{stopped}: rated by the games so far; resume with the same command")
+    if (out := _report_file(flags)) is not None:
+        write_report(out, facts)
+        note(f"written to {out}")
+    return exit_code(reason)
+
+
+def _checkpoints(run: Path, flags: dict[str, Any]) -> "list[Checkpoint]":
+    """The networks of the run that are rated, each with its cost as far as it is known."""
+    from vecchess.evaluate.checkpoints import choose_by_cost, costs_of, list_checkpoints, with_costs
+
+    found = with_costs(list_checkpoints(run, flags["every"]), costs_of(run))
+    num = flags["by_cost"]
+    return found if num is None else choose_by_cost(run, found, num)
+
+
+def _check(flags: dict[str, Any]) -> None:
+    """Raise ConfigError for options that do not go together, or files that cannot be written."""
+    from vecchess.evaluate.report_file import check_output_file
+
+    nets, run = flags["nets"] or [], flags["history"]
+    if nets and run is not None:
+        raise ConfigError("give a NET, or a run with --history RUN, not both")
+    if len(nets) > 1:
+        raise ConfigError("give one NET, or reports (.json) alone; --against names opponents")
+    if run is None and (flags["by_cost"] or flags["every"] != 1):
+        raise ConfigError("--every and --by-cost belong to --history RUN")
+    if flags["by_cost"] and flags["every"] != 1:
+        raise ConfigError("give --every or --by-cost, not both")
+    if flags["with_policy"] and (flags["search"] is None or run is not None):
+        raise ConfigError("--with-policy belongs to a NET with --search")
+    check_output_file(flags["out"])
+
+
+def _report_file(flags: dict[str, Any]) -> Path | None:
+    """Where the report goes: as --out says, by default into the folder of the run."""
+    run: Path | None = flags["history"]
+    if flags["out"] is not None or run is None:
+        return flags["out"]  # type: ignore[no-any-return]
+    return run / "eval" / ("history.json" if flags["by_cost"] is None else "cost.json")

@@ -14,10 +14,10 @@ from vecchess.config.import_settings import (
 )
 from vecchess.config.settings import build_from_flags
 from vecchess.errors import ConfigError
-from vecchess.runtime.signals import stopped_text
-from vecchess_cli.option_panels import PanelCommand, command_group
+from vecchess.runtime.progress import ProgressDisplay
+from vecchess.runtime.signals import Stopped, StopSignals, exit_code, stopped_text
+from vecchess_cli.options import PanelCommand, command_group, settings_options
 from vecchess_cli.output import Json, note, notes, print_json, results
-from vecchess_cli.settings_options import settings_options
 
 if TYPE_CHECKING:
     from vecchess.importers.import_folder import ImportProgress, OnImportProgress
@@ -47,7 +47,6 @@ def pgn(
     Example:  vecchess gather pgn games.pgn --out data/games
     """
     from vecchess.importers.pgn_import import import_pgn
-    from vecchess.runtime.progress import ProgressDisplay
 
     with ProgressDisplay(notes()) as display:
         counts = import_pgn(
@@ -68,10 +67,9 @@ def pgn(
 @app.command(cls=PanelCommand)
 @settings_options(EngineGamesConfig, {"Options": OPTIONS})
 def engine(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     engine: Annotated[str, typer.Argument(help="Program that speaks UCI.")],
     out: Out,
-    json: Json = False,
 ) -> int:
     """Let a UCI engine play itself; the same command resumes where it was stopped.
 
@@ -79,7 +77,7 @@ def engine(
     """
     from vecchess.importers.engine_games import gather_engine_games
 
-    config = build_from_flags(EngineGamesConfig, settings | {"engine": engine})
+    config = build_from_flags(EngineGamesConfig, flags)
 
     def show(facts: dict[str, Any]) -> str:
         return (
@@ -90,13 +88,15 @@ def engine(
     def line(progress: "ImportProgress") -> str:
         return f"{progress.plies_per_s:,.0f} plies/s"
 
-    return _gather(lambda say: gather_engine_games(config, out, say), line, show, out, json)
+    return _gather(
+        lambda say: gather_engine_games(config, out, say), line, show, out, flags["json"]
+    )
 
 
 @app.command(cls=PanelCommand)
 @settings_options(EngineLabelsConfig, {"Options": LABEL_OPTIONS})
 def label(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     places: Annotated[
         list[Path],
         typer.Argument(help="Runs, folders of shards, shards and PGN files.", metavar="PLACE..."),
@@ -108,7 +108,6 @@ def label(
     ] = None,
     lc0: Annotated[Path | None, typer.Option(help="Weight file of lc0, instead.")] = None,
     skip_bad: SkipBad = False,
-    json: Json = False,
 ) -> int:
     """Let a UCI engine, or a network, label positions of recorded games; the same command resumes.
 
@@ -118,7 +117,7 @@ def label(
 
     Example:  vecchess gather label runs/first --lc0 maia-1900.pb.gz --out data/labels
     """
-    work = _labelling(settings | {"engine": engine, "net": net, "lc0": lc0})
+    work = _labelling(flags)
 
     def show(facts: dict[str, Any]) -> str:
         return f"{facts['searched_plies']:,} positions of {facts['games']:,} games in {out}"
@@ -126,7 +125,9 @@ def label(
     def line(progress: "ImportProgress") -> str:
         return f"{progress.positions_per_s:,.0f} positions/s"
 
-    return _gather(lambda say: work(places, out, skip_bad, say, note), line, show, out, json)
+    return _gather(
+        lambda say: work(places, out, skip_bad, say, note), line, show, out, flags["json"]
+    )
 
 
 def _labelling(flags: dict[str, Any]) -> Callable[..., dict[str, Any]]:
@@ -153,8 +154,6 @@ def _gather(
 ) -> int:
     """Do ``work``, display its progress with the speed as ``line`` writes it, and ``show`` the
     facts; returns the exit code."""
-    from vecchess.runtime.progress import ProgressDisplay
-    from vecchess.runtime.signals import Stopped, StopSignals, exit_code
 
     def progress_line(progress: "ImportProgress") -> str:
         target = f"/{progress.target:,}" if progress.target else ""

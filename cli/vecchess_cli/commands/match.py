@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vecchess.config import MatchConfig
-from vecchess.runtime.signals import stopped_text
-from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, note, notes, print_json, print_lines, results
-from vecchess_cli.settings_options import settings_options
-from vecchess_cli.shared_options import Config, Quiet
+from vecchess.runtime.signals import OnSignal, StopSignals, exit_code, stopped_text
+from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.output import note, notes, print_result
 
 if TYPE_CHECKING:
     from vecchess.arena.match.play_match import MatchProgress, MatchResult
-    from vecchess.runtime.signals import StopSignals
 
 EXAMPLES = """Play two players against each other, in pairs of games with the same opening.
 
@@ -54,7 +51,7 @@ PANELS = {
 
 @settings_options(MatchConfig, PANELS)
 def match(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     first: Annotated[str, typer.Argument(help="Player whose view the result is.")],
     second: Annotated[str, typer.Argument(help="Its opponent.")],
     least: Annotated[
@@ -64,22 +61,14 @@ def match(
         ),
     ] = None,
     pgn: Annotated[Path | None, typer.Option(help="File that the games are added to.")] = None,
-    config: Config = None,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> int:
-    """See EXAMPLES."""
-    flags = settings | dict(locals())
-    from vecchess.runtime.signals import OnSignal, StopSignals
-
+    """Play and print the result; the help is EXAMPLES."""
     with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
         result = _play(flags, stop)
         if result is None:
             note(f"{stopped_text(stop.reason)} before a pair of games was finished")
         else:
-            print_lines(results(json), _rows(result.to_dict()))
-            if json:
-                print_json(result.to_dict())
+            print_result(result.to_dict(), flags["json"])
         return _exit_code(result, least, stop.reason)
 
 
@@ -93,7 +82,6 @@ def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult | None":
     from vecchess.arena.match.run_match import run_match
     from vecchess.config import load_config
     from vecchess.runtime.progress import ProgressDisplay
-    from vecchess.runtime.signals import OnSignal
 
     settings = load_config(MatchConfig, flags, flags["config"])
     first, second, pgn = (flags[name] for name in ("first", "second", "pgn"))
@@ -124,8 +112,6 @@ def _play(flags: dict[str, Any], stop: "StopSignals") -> "MatchResult | None":
 
 def _exit_code(result: "MatchResult | None", least: float | None, stopped_by: str) -> int:
     if result is None or stopped_by:
-        from vecchess.runtime.signals import exit_code
-
         return exit_code(stopped_by)
     if result.counter.sprt is not None and result.counter.sprt.state != "accepted":
         return NEGATIVE
@@ -141,43 +127,10 @@ def _line(progress: "MatchProgress") -> str:
     parts = [f"{tally.num_ended:,} of {progress.num_games:,} games"]
     if (score := tally.score) is not None:
         parts.append(f"+{score.wins} ={score.draws} -{score.losses}")
-        parts.append(f"{score.score:.1%}")
-        parts.append(f"Elo {_elo(score.to_dict())}")
+        low, high = score.interval
+        parts.append(f"{score.score:.1%} [{low:.1%}, {high:.1%}]")
     if tally.sprt is not None:
         low, high = tally.sprt.bounds
         parts.append(f"LLR {tally.sprt.llr:.2f} ({low:.2f}, {high:.2f})")
     parts.append(f"{progress.plies / max(progress.seconds, 1e-9):,.0f} plies/s")
     return " | ".join(parts)
-
-
-def _elo(facts: dict[str, Any]) -> str:
-    def text(value: float | None, endless: str) -> str:
-        return endless if value is None else f"{value:+.0f}"
-
-    low, high = text(facts["elo_low"], "-inf"), text(facts["elo_high"], "+inf")
-    best = text(facts["elo"], "+inf" if facts["score"] > 0.5 else "-inf")
-    return f"{best} [{low}, {high}]"
-
-
-def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [
-        ("first", facts["players"][0]),
-        ("second", facts["players"][1]),
-        ("games", f"{facts['games']:,}, {facts['distinct_games']:,} distinct, "
-                  f"{facts['mean_plies']:.0f} plies each"),
-        ("first won, drew, lost", f"{facts['wins']}, {facts['draws']}, {facts['losses']}"),
-        ("score", f"{facts['score']:.1%} [{facts['score_interval'][0]:.1%}, "
-                  f"{facts['score_interval'][1]:.1%}]"),
-        ("Elo difference", f"{_elo(facts)}, likelihood of superiority {facts['los']:.1%}"),
-        ("pairs 0 ½ 1 1½ 2", " ".join(map(str, facts["ptnml"]))),
-        ("ended by", ", ".join(f"{count} {name.replace('_', ' ')}"
-                               for name, count in facts["terminations"].items())),
-        ("played in", f"{facts['seconds']:.1f} s, {facts['plies_per_s']:,.0f} plies/s"),
-    ]  # fmt: skip
-    for forfeit in facts["forfeits"][:5]:
-        why = forfeit["why"].replace("_", " ")
-        rows.append(("forfeit", f"game {forfeit['game']}: the {forfeit['loser']}, {why}"))
-    if "sprt" in facts:
-        test = facts["sprt"]
-        rows.append(("test", f"{test['state']}, LLR {test['llr']} within {test['bounds']}"))
-    return rows

@@ -5,14 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from vecchess_cli.option_panels import PanelCommand, command_group
-from vecchess_cli.output import Json, notes, print_json, print_lines, print_rows, results
-from vecchess_cli.shared_options import Quiet
+from vecchess_cli.options import PanelCommand, command_group
+from vecchess_cli.output import Json, print_result
 
 app = command_group("Make, describe, check and measure network files.")
-FILE = "A network file (.safetensors), a hub folder, or default"
-File = Annotated[Path, typer.Argument(help=f"{FILE}.")]
-Network = Annotated[str, typer.Argument(help=f'{FILE}; or "module:..." of your own.')]
+NET_HELP = 'A network file (.safetensors), a hub folder, or default; or "module:..." of your own.'
+Network = Annotated[str, typer.Argument(help=NET_HELP)]
 
 
 @app.command(cls=PanelCommand)
@@ -36,7 +34,7 @@ def new(
         bool | None,
         typer.Option(
             "--tactical/--no-tactical",
-            help="See tactical planes: attacks, pins, checks, men that hang.",
+            help="See tactical planes: attacks, pins, checks, pieces that hang.",
             show_default="yes, or as the file says",
         ),
     ] = None,
@@ -55,7 +53,7 @@ def new(
     _require_new(out)
     network = create_network(sizes, seed, history, tactical)
     save_net(network, out)
-    _show(f"wrote {out}", net_facts(network), json)
+    print_result(net_facts(network), json, title=f"wrote {out}")
 
 
 @app.command(cls=PanelCommand)
@@ -71,17 +69,12 @@ def info(net: Network, json: Json = False) -> None:
     if find(net).kind == "module":
         from vecchess.networks.module_net import create_module_net
 
-        _show(net, create_module_net(net, seed=0).facts(), json)
+        print_result(create_module_net(net, seed=0).facts(), json, title=net)
         return
     network = load_net(net)
-    facts = net_facts(network) | {"calibration": network.calibration}
-    if json:
-        print_json(facts)
-        return
-    calibration = facts.pop("calibration")
-    _show(net, facts, json)
-    if calibration is not None:
-        _show_calibration(network.exit_rule, calibration)
+    facts = net_facts(network)
+    shown = facts | {"calibration": _calibration(network.exit_rule, network.calibration)}
+    print_result(facts | {"calibration": network.calibration}, json, shown, net)
 
 
 @app.command(cls=PanelCommand)
@@ -99,48 +92,14 @@ def check(net: Network, json: Json = False) -> None:
     if find(net).kind == "module":
         _check_module(net, json)
         return
-    report = check_bounds(load_net(net))
-    if json:
-        print_json(report.to_dict())
-    else:
-        rows = [
-            [one.layer, one.quantity, f"{one.bound:,}", f"{one.bound / one.limit:.1%}"]
-            for one in report.bounds
-        ]
-        columns = ["layer", "quantity", "at most", "of the exact range"]
-        print_rows(results(), "", columns, rows, words=["quantity"])
-        results().print(f"{net}: every sum is exact in float32 and int32, whatever the input")
-
-
-@app.command(cls=PanelCommand)
-def card(
-    file: File,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Of the positions the first N.", show_default="all")
-    ] = None,
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Measure a network by NeuroBench's metrics at the positions of `vecchess suite moves`.
-
-    Footprint in bytes, the share of weights that are 0, the share of neurons that are silent,
-    synaptic operations a position, and the share of best moves by the policy alone.
-
-    Example:  vecchess net card default --limit 500
-    """
-    from vecchess.evaluate.net_card import net_card
-    from vecchess.runtime.progress import ProgressDisplay
-
-    with ProgressDisplay(notes(), quiet) as display:
-        facts = net_card(
-            file,
-            limit=limit,
-            on_done=lambda done, total: display.update(lambda: f"{done:,} of {total:,} positions"),
-        )
-    if json:
-        print_json(facts)
-    else:
-        _show_card(facts)
+    facts = check_bounds(load_net(net)).to_dict()
+    bounds = [
+        {"layer": one["layer"], "quantity": one["quantity"], "at_most": one["bound"],
+         "of_the_exact_range": f"{one['bound'] / one['limit']:.1%}"}
+        for one in facts["bounds"]
+    ]  # fmt: skip
+    verdict = "every sum is exact in float32 and int32, whatever the input"
+    print_result(facts, json, {"net": net, "verdict": verdict, "bounds": bounds})
 
 
 @app.command(cls=PanelCommand, name="from-nir")
@@ -160,7 +119,7 @@ def from_nir(
     _require_new(out)
     network = read_nir(file)
     save_net(network, out)
-    _show(f"wrote {out}", net_facts(network), json)
+    print_result(net_facts(network), json, title=f"wrote {out}")
 
 
 def _check_module(text: str, json: bool) -> None:
@@ -171,51 +130,12 @@ def _check_module(text: str, json: bool) -> None:
 
     net = create_module_net(text, seed=0)
     backend = ModuleBackend(net, 1, ExitRule.never())
-    if json:
-        print_json(
-            net.facts() | {"device": "cpu", "chunk": backend.chunk, "same_in_any_slot": True}
-        )
-    else:
-        results().print(
-            f"{text}: the same bits in any of {backend.chunk} slots on this processor, of two time "
-            "steps of random positions"
-        )
-
-
-def _show_card(facts: dict[str, Any]) -> None:
-    """Print a card as two tables."""
-    everywhere = [
-        ("positions", f"{facts['positions']:,} of {facts['suite']['suite']}"),
-        ("footprint", f"{facts['footprint']:,} bytes"),
-        ("connection sparsity", f"{facts['connection_sparsity']:.4f}"),
-    ]
-    print_lines(results(), everywhere, f"{facts['net']}, {facts['sha256'][:12]}")
-    columns = [
-        "",
-        "time steps",
-        "activation sparsity",
-        "MACs",
-        "ACs",
-        "dense",
-        "best moves",
-        "95 %",
-    ]
-    rows = []
-    for name, words in (("all_steps", "all steps"), ("with_exits", "with exits")):
-        part = facts[name]
-        operations = part["synaptic_operations"].values()
-        low, high = part["interval"]
-        rows.append(
-            [
-                words,
-                f"{part['time_steps']:.2f}",
-                f"{part['activation_sparsity']:.4f}",
-                *(f"{number:,.0f}" for number in operations),
-                f"{part['classification_accuracy']:.1%}",
-                f"{low:.1%} to {high:.1%}",
-            ]
-        )
-    print_rows(results(), "", columns, rows)
+    verdict = (
+        f"the same bits in any of {backend.chunk} slots on this processor, of two time steps of "
+        "random positions"
+    )
+    facts = net.facts() | {"device": "cpu", "chunk": backend.chunk, "same_in_any_slot": True}
+    print_result(facts, json, {"net": text, "verdict": verdict})
 
 
 def _require_new(out: Path) -> None:
@@ -228,19 +148,11 @@ def _require_new(out: Path) -> None:
         raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
 
 
-def _show_calibration(rule: dict[str, Any] | None, calibration: dict[str, Any]) -> None:
-    """Print how the exit rule was chosen; one line for a calibration of another version."""
-    from vecchess_cli.commands.calibrate import rule_line, show_calibration
+def _calibration(rule: dict[str, Any] | None, calibration: dict[str, Any] | None) -> Any:
+    """What people read of how the exit rule was chosen; one line for another version's."""
+    from vecchess_cli.commands.calibrate import calibration_tables
 
     try:
-        show_calibration(results(), calibration)
-        results().print(rule_line(rule or {}, calibration["holdout"]["mean_time_steps"]))
+        return calibration and calibration_tables(calibration, rule)
     except (KeyError, TypeError, ValueError):
-        results().print("its calibration is in a form that this version does not read")
-
-
-def _show(title: str, facts: dict[str, Any], json: bool) -> None:
-    if json:
-        print_json(facts)
-    else:
-        print_lines(results(), [(name, str(value)) for name, value in facts.items()], title)
+        return "in a form that this version does not read"

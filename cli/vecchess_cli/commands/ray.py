@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vecchess_cli.commands import selfplay, train
-from vecchess_cli.option_panels import PanelCommand, command_group
+from vecchess_cli.options import PanelCommand, command_group
 from vecchess_cli.output import note, print_json
 
 if TYPE_CHECKING:

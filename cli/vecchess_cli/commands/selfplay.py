@@ -1,20 +1,15 @@
 """``vecchess selfplay``: play games and record them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from vecchess.config import SelfplayConfig
-from vecchess.runtime.signals import stopped_text
+from vecchess.runtime.signals import OnSignal, StopSignals, stopped_text
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
-from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, notes, print_json, print_lines, results
-from vecchess_cli.settings_options import settings_options
-from vecchess_cli.shared_options import Config, Quiet, Resume
-
-if TYPE_CHECKING:
-    from vecchess.runtime.signals import StopSignals
+from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.output import notes, print_result
 
 EXAMPLES = """Play games of a network against itself and record them.
 
@@ -51,34 +46,25 @@ PANELS = {
 
 @settings_options(SelfplayConfig, PANELS)
 def selfplay(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     run_dir: Annotated[
         Path | None,
         typer.Option(help="Folder of the run.", show_default="runs/selfplay-DATE-TIME"),
     ] = None,
-    resume: Resume = False,
-    config: Config = None,
     dash: Dash = False,
     dash_port: DashPort = DASH_PORT,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> int:
-    """See EXAMPLES."""
-    flags = settings | dict(locals())
-    from vecchess.runtime.signals import OnSignal, StopSignals
-
+    """Play and print a summary; the help is EXAMPLES."""
     with StopSignals(on_signal=OnSignal.EXIT) as stops:
         summary = _play(flags, stops)
-        print_lines(results(json), _summary_rows(summary))
-        if json:
-            print_json(summary)
+        print_result(summary, flags["json"], _shown(summary))
     return int(summary["exit_code"])
 
 
 app = command_app(selfplay, EXAMPLES)
 
 
-def _play(flags: dict[str, Any], stops: "StopSignals") -> dict[str, Any]:
+def _play(flags: dict[str, Any], stops: StopSignals) -> dict[str, Any]:
     from vecchess.config import load_config
     from vecchess.selfplay.run_selfplay import play_run
     from vecchess.store.run_folder import RunFolder
@@ -94,66 +80,39 @@ def _play(flags: dict[str, Any], stops: "StopSignals") -> dict[str, Any]:
         return play_run(settings, run_dir, resume, notes(), flags["quiet"], stops)
 
 
-def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    games = f"{summary['games']:,}" + (f" of {summary['target']:,}" if summary["target"] else "")
-    rows = [
-        ("games", f"{games}, mean {summary['mean_length']:.0f} plies"),
-        *_outcome_rows(summary),
-    ]
-    if summary["evals_per_s"]:
-        rows.append(("speed", _speed(summary)))
-    if summary["searched_plies"]:
-        rows.append(("searches", _searches(summary)))
-    if summary["resign_checks"]:
-        wrong = f"{summary['resign_false_positives']} of {summary['resign_checks']} checked"
-        rows.append(("wrong resignations", wrong))
-    if summary["restarts"]:
-        rows.append(("workers restarted", str(summary["restarts"])))
-    if summary["stopped_by"]:
-        again = f"vecchess selfplay --run-dir {summary['run_dir']} --resume"
-        rows.append((stopped_text(summary["stopped_by"]), f"resume with: {again}"))
-    rows.append(("written to", summary["run_dir"]))
-    return rows
-
-
-def _outcome_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Results, endings and lengths of the games."""
-    games = max(summary["games"], 1)
-
-    def share(count: int) -> str:
-        return f"{count:,} ({count / games:.0%})"
-
-    results = (
-        f"White {share(summary['white_wins'])}   draws {share(summary['draws'])}   "
-        f"Black {share(summary['black_wins'])}"
-    )
-    ends = ", ".join(
-        f"{name.replace('_', ' ')} {count:,}"
-        for name, count in sorted(summary["terminations"].items(), key=lambda item: -item[1])
-    )
-    lengths = _histogram(summary["lengths"], summary["max_plies"])
-    rows = [("results", results), ("ended by", ends), ("lengths", lengths)]
-    return [(name, value) for name, value in rows if value]
-
-
-def _speed(summary: dict[str, Any]) -> str:
+def _shown(summary: dict[str, Any]) -> dict[str, Any]:
+    """What people read of a run; what is 0 or empty is left out."""
     from vecchess.monitor.bottleneck import find_bottleneck
 
+    games, target = summary["games"], summary["target"]
     has_gpu = any(label != "cpu" for label in summary["devices"])
-    bottleneck = find_bottleneck(summary, has_gpu, left=None, seated=0).label
-    parts = [f"{summary['games_per_s']:,.1f} games/s", f"{summary['plies_per_s']:,.0f} plies/s"]
-    if steps := summary["mean_time_steps"]:  # 0 where moves are searched
-        parts.append(f"{steps:.2f} time steps a move")
-    if bottleneck:
-        parts.append(bottleneck[0].lower() + bottleneck[1:])
-    return ", ".join(parts)
-
-
-def _searches(summary: dict[str, Any]) -> str:
-    return (
-        f"{summary['mean_visits']:,.0f} simulations a move, {summary['sims_per_s']:,.0f} a second, "
-        f"{summary['cache_hit_rate']:.0%} of the positions from the cache"
-    )
+    results = {"White": "white_wins", "draws": "draws", "Black": "black_wins"}
+    ends = sorted(summary["terminations"].items(), key=lambda item: -item[1])
+    again = f"vecchess selfplay --run-dir {summary['run_dir']} --resume"
+    shown = {
+        "games": f"{games:,} of {target:,}" if target else games,
+        "mean_length": f"{summary['mean_length']:.0f} plies",
+        "results": ", ".join(
+            f"{name} {summary[key]:,} ({summary[key] / max(games, 1):.0%})"
+            for name, key in results.items()
+        ),
+        "ended_by": dict(ends),
+        "lengths": _histogram(summary["lengths"], summary["max_plies"]),
+    }
+    speeds = ["games_per_s", "plies_per_s", "mean_time_steps", "mean_visits", "sims_per_s"]
+    shown |= {name: summary[name] for name in speeds}
+    if summary["searched_plies"]:
+        shown["from_the_cache"] = f"{summary['cache_hit_rate']:.0%} of the positions"
+    if summary["evals_per_s"]:
+        shown["bottleneck"] = find_bottleneck(summary, has_gpu, left=None, seated=0).label
+    if summary["resign_checks"]:
+        wrong = f"{summary['resign_false_positives']} of {summary['resign_checks']} checked"
+        shown["wrong_resignations"] = wrong
+    shown["workers_restarted"] = summary["restarts"]
+    if summary["stopped_by"]:
+        shown[stopped_text(summary["stopped_by"])] = f"resume with: {again}"
+    shown["written_to"] = summary["run_dir"]
+    return {name: value for name, value in shown.items() if value}
 
 
 def _histogram(lengths: dict[str, int], max_plies: int) -> str:

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vecchess.config import MatchConfig
-from vecchess.runtime.signals import stopped_text
-from vecchess_cli.option_panels import PanelCommand, command_group
-from vecchess_cli.output import Json, note, notes, print_json, results
-from vecchess_cli.settings_options import settings_options
-from vecchess_cli.shared_options import Config, Quiet
+from vecchess.runtime.signals import Stopped, StopSignals, exit_code, stopped_text
+from vecchess_cli.options import PanelCommand, command_group, settings_options
+from vecchess_cli.output import note, notes, print_result
 
 if TYPE_CHECKING:
     from vecchess.suites.run_suite import Suite, SuiteProgress
@@ -29,15 +27,12 @@ Limit = Annotated[
 @app.command(cls=PanelCommand)
 @settings_options(MatchConfig, {"Options": f"epd {OPTIONS}"})
 def moves(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     players: Players,
     epd: Annotated[
         Path | None, typer.Option(help="EPD file with best moves (bm) instead of the package's.")
     ] = None,
     limit: Limit = None,
-    config: Config = None,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> int:
     """Count the best moves that players find, and the errors of their values.
 
@@ -45,18 +40,15 @@ def moves(
     """
     from vecchess.suites.best_moves import MOVES, BestMoveSuite
 
-    return _examine(lambda: BestMoveSuite(epd or MOVES, limit), settings | dict(locals()))
+    return _examine(lambda: BestMoveSuite(epd or MOVES, limit), flags)
 
 
 @app.command(cls=PanelCommand)
 @settings_options(MatchConfig, {"Options": OPTIONS})
 def puzzles(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     players: Players,
     limit: Limit = None,
-    config: Config = None,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> int:
     """Count the puzzles that players solve: positions with one good move.
 
@@ -64,18 +56,15 @@ def puzzles(
     """
     from vecchess.suites.best_moves import PUZZLES, BestMoveSuite
 
-    return _examine(lambda: BestMoveSuite(PUZZLES, limit), settings | dict(locals()))
+    return _examine(lambda: BestMoveSuite(PUZZLES, limit), flags)
 
 
 @app.command(cls=PanelCommand)
 @settings_options(MatchConfig, {"Options": OPTIONS})
 def endings(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     players: Players,
     limit: Limit = None,
-    config: Config = None,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> int:
     """Count the won endings that players mate in within fifty moves: KQK, KRK, KBBK and KPK.
 
@@ -83,16 +72,14 @@ def endings(
     """
     from vecchess.suites.endings import EndingSuite
 
-    return _examine(lambda: EndingSuite(limit), settings | dict(locals()))
+    return _examine(lambda: EndingSuite(limit), flags)
 
 
 def _examine(make_suite: "Callable[[], Suite]", flags: dict[str, Any]) -> int:
     """Have the players sit the suite and show what they did; returns the exit code."""
     from vecchess.config import load_config
     from vecchess.runtime.progress import ProgressDisplay
-    from vecchess.runtime.signals import Stopped, StopSignals, exit_code
     from vecchess.suites.run_suite import run_suite, suite_facts
-    from vecchess_cli.tables.suite_tables import show_suite
 
     settings = load_config(MatchConfig, flags, flags["config"])
     found: list[SuiteResult] = []
@@ -107,10 +94,7 @@ def _examine(make_suite: "Callable[[], Suite]", flags: dict[str, Any]) -> int:
         except Stopped:
             note(f"{stopped_text(stop.reason)} before all players were examined")
             return exit_code(stop.reason)
-    facts = suite_facts(suite, found)
-    show_suite(results(flags["json"]), facts)
-    if flags["json"]:
-        print_json(facts)
+    print_result(suite_facts(suite, found), flags["json"])
     return 0
 
 

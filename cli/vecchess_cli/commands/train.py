@@ -13,17 +13,14 @@ from vecchess.config.train_settings import OBJECTIVE_DEFAULTS, TrainGameConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.cost_meter import Cost
 from vecchess.runtime.reporting import as_clock
-from vecchess.runtime.signals import stopped_text
+from vecchess.runtime.signals import OnSignal, StopSignals, stopped_text
 from vecchess.runtime.torch_environment import prepare_environment
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
-from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, note, print_json, print_lines, results
-from vecchess_cli.settings_options import settings_options
-from vecchess_cli.shared_options import Config, Quiet, Resume
+from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.output import note, print_result
 
 if TYPE_CHECKING:
     from vecchess.bench.training_plan import TrainingPlan
-    from vecchess.runtime.signals import StopSignals
 
 EXAMPLES = """Train a network: by games against itself, or from recorded games.
 
@@ -82,39 +79,30 @@ def defaults_by_objective() -> dict[str, str]:
 
 @settings_options(TrainConfig, PANELS, defaults_by_objective())
 def train(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     run_dir: Annotated[
         Path | None, typer.Option(help="Folder of the run.", show_default="runs/train-DATE-TIME")
     ] = None,
-    resume: Resume = False,
-    config: Config = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Tell what this training will cost here, and end.")
     ] = False,
     dash: Dash = False,
     dash_port: DashPort = DASH_PORT,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> int:
-    """See EXAMPLES."""
-    flags = settings | dict(locals())
-    from vecchess.runtime.signals import OnSignal, StopSignals
-
+    """Train and print a summary; the help is EXAMPLES."""
     with StopSignals(interrupts=True, on_signal=OnSignal.EXIT) as stop:
         if plan:
             _plan(flags, stop)
             return 0
         summary = _train(flags, stop)
-        print_lines(results(json), _rows(summary))
-        if json:
-            print_json(summary)
+        print_result(summary, flags["json"], _shown(summary))
     return int(summary["exit_code"])
 
 
 app = command_app(train, EXAMPLES)
 
 
-def _train(flags: dict[str, Any], stop: "StopSignals") -> dict[str, Any]:
+def _train(flags: dict[str, Any], stop: StopSignals) -> dict[str, Any]:
     prepare_environment()
     from vecchess.config import load_config
     from vecchess.store.run_folder import RunFolder
@@ -138,7 +126,7 @@ def _train(flags: dict[str, Any], stop: "StopSignals") -> dict[str, Any]:
         )
 
 
-def _plan(flags: dict[str, Any], stop: "StopSignals") -> None:
+def _plan(flags: dict[str, Any], stop: StopSignals) -> None:
     """Measure and print; nothing is written."""
     if flags["resume"]:
         raise ConfigError(
@@ -148,15 +136,12 @@ def _plan(flags: dict[str, Any], stop: "StopSignals") -> None:
     prepare_environment()
     from vecchess.bench.training_plan import plan_training
     from vecchess.config import load_config
-    from vecchess.runtime.signals import OnSignal
 
     stop.set_action(OnSignal.RAISE)
     wanted = load_config(TrainConfig, flags, flags["config"])
     found = plan_training(wanted, (lambda line: None) if flags["quiet"] else note)
     stop.set_action(OnSignal.EXIT)
-    print_lines(results(flags["json"]), _plan_rows(found))
-    if flags["json"]:
-        print_json(found.to_dict())
+    print_result(found.to_dict(), flags["json"], dict(_plan_rows(found)))
 
 
 def _plan_rows(found: "TrainingPlan") -> list[tuple[str, str]]:
@@ -191,29 +176,25 @@ def _plan_rows(found: "TrainingPlan") -> list[tuple[str, str]]:
     return [*rows, ("disk", f"{sum(sizes.values()):,.1f} MB ({shares})")]
 
 
-def _score(match: dict[str, Any]) -> str:
-    low, high = match["score_interval"]
-    return f"{match['score']:.1%} [{low:.1%}, {high:.1%}]"
-
-
-def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [
-        ("iterations", f"{summary['iterations']} of {summary['target']}"),
-        ("learnt from", f"{summary['samples']:,} samples, {summary['steps']:,} updates"),
-        ("network", summary["net"]),
-        *([("cost", str(cost))] if (cost := Cost.from_dict(summary["cost"])) else []),
-    ]
-    for key in dict.fromkeys((m["player"], m["opponent"]) for m in summary["matches"]):
-        played = [m for m in summary["matches"] if (m["player"], m["opponent"]) == key]
-        scores = f"{_score(played[0])} before, {_score(played[-1])} now"
-        rows.append((f"{key[0]} against {key[1]}", scores))
+def _shown(summary: dict[str, Any]) -> dict[str, Any]:
+    """What people read of a training, with what to do next."""
+    run_dir, net, cost = summary["run_dir"], summary["net"], Cost.from_dict(summary["cost"])
+    shown = {
+        "iterations": f"{summary['iterations']} of {summary['target']}",
+        "learnt_from": f"{summary['samples']:,} samples, {summary['steps']:,} updates",
+        "network": net,
+    }
+    shown |= {"cost": str(cost)} if cost else {}
+    firsts: dict[str, str] = {}
+    for match in summary["matches"]:
+        low, high = match["score_interval"]
+        score = f"{match['score']:.1%} [{low:.1%}, {high:.1%}]"
+        name = f"{match['player']} against {match['opponent']}"
+        shown[name] = f"{firsts.setdefault(name, score)} before, {score} now"
     if summary["stopped_by"]:
-        again = f"vecchess train --run-dir {summary['run_dir']} --resume"
-        rows.append((stopped_text(summary["stopped_by"]), f"resume with: {again}"))
+        again = f"resume with: vecchess train --run-dir {run_dir} --resume"
+        shown[stopped_text(summary["stopped_by"])] = again
     else:
-        rows.append(("try it", f"vecchess analyse --net {summary['net']}"))
-        rows.append(
-            ("calibrate it", f"vecchess calibrate {summary['net']} --games {summary['run_dir']}")
-        )
-    rows.append(("written to", summary["run_dir"]))
-    return rows
+        shown["try_it"] = f"vecchess analyse --net {net}"
+        shown["calibrate_it"] = f"vecchess calibrate {net} --games {run_dir}"
+    return shown | {"written_to": run_dir}

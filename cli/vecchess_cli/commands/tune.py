@@ -5,14 +5,13 @@ from typing import Annotated, Any
 import typer
 
 from vecchess.config import SelfplayConfig
-from vecchess_cli.option_panels import command_app
-from vecchess_cli.output import Json, note, print_json, print_rows, results
-from vecchess_cli.settings_options import settings_options
+from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.output import note, print_result
 
 
 @settings_options(SelfplayConfig, {"Options": "gpus backend threads memory_gb latency_ms json"})
 def tune(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     net: Annotated[str, typer.Argument(help="A network file, default, or a preset.")],
     memory_gb: Annotated[
         float | None,
@@ -21,7 +20,6 @@ def tune(
     latency_ms: Annotated[
         float | None, typer.Option(help="Longest time to an answer in ms.", show_default="2000")
     ] = None,
-    json: Json = False,
 ) -> None:
     """Measure the speed of a network by its number of slots, and store the best number.
 
@@ -42,30 +40,13 @@ def tune(
         if value is not None and not value > 0:
             raise ConfigError(f"{name} must be above 0, got {value:g}")
     limits = SlotLimits(None if memory_gb is None else int(memory_gb * 1e9), latency_ms)
-    config = build_from_flags(SelfplayConfig, settings | {"net": net})
+    config = build_from_flags(SelfplayConfig, flags)
     devices = parse_gpus(config.gpus)
     see_only(devices[0])
     tuned = library(config, configured_network(config), devices, limits)
-    _show(results(json), tuned)
-    if json:
-        print_json({"schema": 1, "net": net, **tuned.to_dict()})
+    print_result({"schema": 1, "net": net, **tuned.to_dict()}, flags["json"])
+    if not tuned.remembered:
+        note("not stored: the cache directory cannot be written to")
 
 
 app = command_app(tune)
-
-
-def _show(console: Any, tuned: Any) -> None:
-    """Print the measurements, with a mark at the chosen one."""
-    rows = [
-        [
-            f"{rung.slots:,}",
-            f"{rung.positions_per_s:,.0f}",
-            f"{rung.latency_ms:,.2f}",
-            f"{rung.nbytes / 1e6:,.1f}",
-            "chosen" if rung is tuned.chosen else "" if rung.within(tuned.limits) else "too much",
-        ]
-        for rung in tuned.rungs
-    ]
-    print_rows(console, tuned.device, ["slots", "positions/s", "ms to answer", "MB", ""], rows)
-    if not tuned.remembered:
-        note("not stored: the cache directory cannot be written to")

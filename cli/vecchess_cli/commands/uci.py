@@ -5,9 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from vecchess.config import UciConfig
-from vecchess_cli.option_panels import command_app
-from vecchess_cli.settings_options import settings_options
-from vecchess_cli.shared_options import Config
+from vecchess_cli.options import command_app, settings_options
 
 HELP = """Be a UCI engine: play and analyse in any chess program.
 
@@ -30,18 +28,17 @@ PANELS = {
 
 @settings_options(UciConfig, PANELS)
 def uci(
-    settings: dict[str, Any],
+    flags: dict[str, Any],
     command: Annotated[
         list[str] | None,
         typer.Argument(help='One command to carry out, such as "bench"; then end.'),
     ] = None,
-    config: Config = None,
 ) -> None:
-    """See HELP."""
+    """Be the engine; the help is HELP."""
     from vecchess.config import load_config
     from vecchess.uci.run_uci import run
 
-    run(load_config(UciConfig, settings, config), command or [])
+    run(load_config(UciConfig, flags, flags["config"]), command or [])
 
 
 app = command_app(uci, HELP)

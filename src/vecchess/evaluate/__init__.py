@@ -2,20 +2,14 @@
 
 run_eval             an evaluation: participants, all their pairings, the report
 participant          a player that takes part: name, spelling, identity
-pairing              two participants, and all that decides their games
-pair_result          the result of a pairing, as it is kept on disk and in reports
+pairing              two participants, all that decides their games, and the result
 result_cache         results on disk, so that no pairing is played twice
 evaluation           the report: results, ratings, warnings; written and read as JSON
-milestones           marks that a network passes while it learns
 ladder               the opponents, from random up to Stockfish
-checkpoints          the networks of a run, in order
-cost_curve           networks of a run by what they cost
+checkpoints          the networks of a run, in order, and what they cost
 checkpoint_ratings   a run's networks rated on one scale: a curve
-rating_plot          the curve as a picture
 compare_evaluations  several reports joined into one rating
 report_file          the JSON file of a report
 eval_progress        the display while an evaluation runs
 calibrate_exits      ``vecchess calibrate``: finds a network's exit rule on recorded games
-net_card             ``vecchess net card``: a network by NeuroBench's metrics
-synaptic_operations  spikes and synaptic operations of a network at positions
 """

@@ -6,18 +6,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vecchess.arena.match.match_openings import match_openings
 from vecchess.arena.ratings.ratings import EloDifference
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
-from vecchess.evaluate.checkpoints import Checkpoint
-from vecchess.evaluate.cost_curve import run_digest
+from vecchess.evaluate.checkpoints import Checkpoint, run_digest
 from vecchess.evaluate.eval_progress import EvalProgress
 from vecchess.evaluate.evaluation import EvaluationReport
 from vecchess.evaluate.pairing import Pairing
 from vecchess.evaluate.participant import Participant, network_spelling
 from vecchess.evaluate.result_cache import ResultCache
-from vecchess.evaluate.run_eval import identify_all, play_pairings
+from vecchess.evaluate.run_eval import evaluate
 from vecchess.runtime.signals import StopSignals
 from vecchess.snn.integer.net_file import load_net
 
@@ -57,7 +55,7 @@ class RatingHistory:
 
     run: Path
     checkpoints: tuple[Checkpoint, ...]
-    """Of the rated participants, in their order."""
+    """The networks of the rated participants, in their order."""
     evaluation: EvaluationReport
     is_by_cost: bool = False
     """The networks were chosen by their cost, and did not play each other."""
@@ -83,6 +81,26 @@ class RatingHistory:
                 point |= {"sha256": net.sha256, "run_digest": digest}
         return self.evaluation.to_dict() | {"run": str(self.run), "curve": curve}
 
+    @property
+    def has_results(self) -> bool:
+        """Whether a pair of games was finished."""
+        return self.evaluation.has_results
+
+    def tables(self) -> dict[str, Any]:
+        """What people read of it: the curve, and the ladder it is measured by."""
+        hidden = ("file", "positions", "cost")
+        points = [(point.checkpoint.cost, point.to_dict()) for point in self.curve]
+        curve = [
+            {key: value for key, value in facts.items() if key not in hidden}
+            | ({cost.unit: cost.hours} if cost else {})
+            for cost, facts in points
+        ]
+        whole, own = self.evaluation.tables(), {facts["player"] for facts in curve}
+        ladder = [row for row in whole["ratings"] if row["player"] not in own]
+        hidden = ("ratings", "scores", "milestones")
+        rest = {name: value for name, value in whole.items() if name not in hidden}
+        return {"networks": curve, "ladder": ladder, **rest}
+
 
 def rate_history(
     run: Path,
@@ -101,17 +119,17 @@ def rate_history(
     query: search and simulations of the networks, None for what is not given. Networks that are
     the same to the bit count once. Raises what ``evaluate`` does.
     """
-    match_openings(config)
     by_spelling = {network_spelling(str(one.file), *query): one for one in checkpoints}
-    participants = identify_all([*by_spelling, *against], config)
-    own = [one for one in participants if one.spelling in by_spelling]
-    if len(own) < 2:
-        raise ConfigError(f"the networks of {run} are all the same: there is no history")
-    distances = () if is_by_cost else DISTANCES
-    pairings = schedule(own, participants[len(own) :], config, distances)
-    played = play_pairings(pairings, config.seed, cache, observer, stop or StopSignals())
-    kept = tuple(by_spelling[one.spelling] for one in own)
-    report = EvaluationReport(tuple(participants), len(own), tuple(played))
+
+    def pairings(
+        own: Sequence[Participant], rungs: Sequence[Participant], config: MatchConfig
+    ) -> list[Pairing]:
+        if len(own) < 2:
+            raise ConfigError(f"the networks of {run} are all the same: there is no history")
+        return schedule(own, rungs, config, () if is_by_cost else DISTANCES)
+
+    report = evaluate([*by_spelling], against, config, cache, observer, stop, pairings)
+    kept = tuple(by_spelling[one.spelling] for one in report.participants[: report.num_rated])
     return RatingHistory(run, kept, report, is_by_cost)
 
 

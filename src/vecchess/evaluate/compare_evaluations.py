@@ -12,8 +12,8 @@ from typing import Any
 from vecchess.arena.ratings.ratings import EloDifference
 from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import EvaluationReport
-from vecchess.evaluate.pair_result import joint_counts, unique_results
-from vecchess.evaluate.participant import Participant, distinct_participants
+from vecchess.evaluate.pairing import unique_results
+from vecchess.evaluate.participant import distinct_participants
 
 SCHEMA = 1
 ALL_DIFFERENCES = 6
@@ -29,16 +29,7 @@ class Comparison:
     found_in: dict[str, list[str]]
     """Sources by the name of a rated player."""
     evaluation: EvaluationReport
-    """Of all participants and games, each once."""
-
-    @property
-    def opponents(self) -> list[Participant]:
-        """Participants that are rated in no report, and played."""
-        rated = self.evaluation.rated
-        played = self.evaluation.ratings.players
-        return [
-            one for one in self.evaluation.participants if one not in rated and one.name in played
-        ]
+    """The evaluation of all participants and games, each once."""
 
     @property
     def differences(self) -> list[EloDifference]:
@@ -46,11 +37,6 @@ class Comparison:
         ratings, names = self.evaluation.ratings, [one.name for one in self.evaluation.rated]
         pairs = combinations(names, 2) if len(names) <= ALL_DIFFERENCES else pairwise(names)
         return [ratings.difference(later, earlier) for earlier, later in pairs]
-
-    def score(self, player: Participant, opponent: Participant) -> tuple[float, int] | None:
-        """Points a game of ``player`` against ``opponent``, and games; None if they never met."""
-        counts = joint_counts(self.evaluation.results, player.identity, opponent.identity)
-        return None if counts is None else (counts.score.score, counts.games)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: those of an evaluation, sources, and differences."""
@@ -60,6 +46,14 @@ class Comparison:
             "found_in": self.found_in,
             "differences": [one.to_dict() for one in self.differences],
         }
+
+    def tables(self) -> dict[str, Any]:
+        """What people read of it: tables of an evaluation, where players come from, differences."""
+        tables = self.evaluation.tables()
+        for row in tables["ratings"]:
+            row["in"] = ", ".join(self.found_in.get(row["player"], []))
+        del tables["milestones"]
+        return tables | {"differences": [one.to_dict() for one in self.differences]}
 
 
 def compare(sources: Sequence[str], evaluations: Sequence[EvaluationReport]) -> Comparison:

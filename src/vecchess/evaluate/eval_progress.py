@@ -5,8 +5,7 @@ from time import monotonic
 from rich.console import Console
 
 from vecchess.arena.match.play_match import MatchProgress
-from vecchess.evaluate.pair_result import PairResult
-from vecchess.evaluate.pairing import Pairing
+from vecchess.evaluate.pairing import Pairing, PairResult
 from vecchess.runtime.progress import ProgressDisplay, bar_line
 from vecchess.runtime.reporting import as_clock
 

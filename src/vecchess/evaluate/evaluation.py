@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,8 +13,7 @@ from vecchess.arena.ratings.pair_results import PairCounts
 from vecchess.arena.ratings.ratings import Ratings, rate
 from vecchess.arena.ratings.score import expected_score
 from vecchess.errors import ConfigError
-from vecchess.evaluate.milestones import milestones
-from vecchess.evaluate.pair_result import PairResult
+from vecchess.evaluate.pairing import PairResult, joint_counts
 from vecchess.evaluate.participant import Participant
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES
 from vecchess.safe_parse import clip_line, parse_json_object, read_bytes
@@ -22,6 +22,12 @@ SCHEMA = 1
 ANCHOR = "random"
 BEYOND = 3.3 / 1.96
 """Widths of the 95 % interval: 3.3 standard errors, by chance in one pair of 1,000."""
+
+
+SCORE_MARKS = (("random", 0.70), ("random", 0.85), ("greedy", 0.50), ("minimax:2", 0.50))
+FIRST_ELO, ELO_STEP, LEAST_ELO = 400, 200, 800
+"""Marks of the rating: every step from the first on, to the first that is not reached, and up to
+the last of these at least."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +43,6 @@ class RatingResidual:
     score: float
     expected: float
     """Points a game, 0 to 1, both of them."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "first": self.first,
-            "second": self.second,
-            "score": round(self.score, 4),
-            "expected": round(self.expected, 4),
-        }
 
     def __str__(self) -> str:
         """One line for people."""
@@ -89,13 +86,13 @@ class EvaluationReport:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """By identity."""
+        """Names of the participants by identity."""
         return {participant.identity: participant.name for participant in self.participants}
 
     @cached_property
     def ratings(self) -> Ratings:
-        """Of all who played, by name. The anchor, at 0 Elo, is "random" where it played, else the
-        first opponent. Raises ConfigError where too little was played for ratings."""
+        """Ratings of all who played, by name. The anchor, at 0 Elo, is "random" where it played,
+        else the first opponent. Raises ConfigError where too little was played for ratings."""
         return rate(self._counts, self._anchor())
 
     @cached_property
@@ -141,20 +138,88 @@ class EvaluationReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON. Raises ConfigError as ``ratings`` does."""
-        marks = {
-            one.name: [mark.to_dict() for mark in milestones(one, self.results, self.ratings)]
-            for one in self.rated
-        }
         return {
             "schema": SCHEMA,
             "players": [asdict(one) for one in self.participants],
             "num_rated": self.num_rated,
             **self.ratings.to_dict(),
-            "milestones": marks,
-            "misfits": [one.to_dict() for one in self.large_residuals],
+            "milestones": {one.name: self.milestones(one) for one in self.rated},
+            "misfits": [asdict(one) for one in self.large_residuals],
             "pairs": [result.to_dict() for result in self.results],
             "warnings": self.warnings,
         }
+
+    @property
+    def has_results(self) -> bool:
+        """Whether a pair of games was finished."""
+        return bool(self.results)
+
+    def milestones(self, player: Participant) -> list[dict[str, Any]]:
+        """Marks that a network passes while it learns from nothing, and how far ``player`` is: a
+        mark is reached where the whole 95 % interval lies above it (decision 145, milestones).
+
+        They are points a game against players it has met, and Elo where "random" is the anchor.
+        """
+        found = []
+        for opponent, share in SCORE_MARKS:
+            if counts := joint_counts(self.results, player.identity, opponent):
+                score, name = counts.score, f"{share:.0%} against {opponent}"
+                found.append(_milestone(name, share, score.score, score.interval, 4))
+        if self.ratings.anchor == ANCHOR:
+            rating = self.ratings.rating(player.name)
+            for elo in count(FIRST_ELO, ELO_STEP):
+                name, interval = f"{elo} Elo above {ANCHOR}", (rating.low, rating.high)
+                found.append(_milestone(name, elo, rating.elo, interval, 1))
+                if elo >= LEAST_ELO and found[-1]["state"] != "reached":
+                    break
+        return found
+
+    def tables(self) -> dict[str, Any]:
+        """What people read of it: ratings, scores of the rated players, milestones, warnings."""
+        return {
+            "anchor": self.ratings.anchor,
+            "games": sum(result.games for result in self.results),
+            "virtual_draws": self.ratings.virtual_draws,
+            "ratings": self.ratings.to_dict()["ratings"],
+            "scores": [
+                self._score(one, other, counts)
+                for one in self.rated
+                for other in self.participants
+                if (counts := joint_counts(self.results, one.identity, other.identity))
+            ],
+            "milestones": [
+                {"player": one.name, **mark} for one in self.rated for mark in self.milestones(one)
+            ],
+            "warnings": [{"warning": line} for line in self.warnings],
+        }
+
+    def _score(self, one: Participant, other: Participant, counts: PairCounts) -> dict[str, Any]:
+        """The score of ``one`` against ``other``, and its likelihood of superiority by all."""
+        facts, los = counts.score.to_dict(), self.ratings.difference(one.name, other.name).los
+        shown = {name: facts[name] for name in ("score", "score_interval")}
+        return {
+            "player": one.name,
+            "against": other.name,
+            "games": counts.games,
+            **shown,
+            "los": los,
+        }
+
+
+def _milestone(
+    name: str, target: float, value: float, interval: tuple[float, float], digits: int
+) -> dict[str, Any]:
+    low, high = (round(end, digits) for end in interval)
+    state = "reached" if interval[0] > target else "not reached"
+    if interval[0] <= target <= interval[1]:
+        state = "within reach"
+    return {
+        "milestone": name,
+        "target": target,
+        "value": round(value, digits),
+        "interval": [low, high],
+        "state": state,
+    }
 
 
 def read_evaluation(file: Path) -> EvaluationReport:
@@ -188,5 +253,6 @@ def _large_residuals(all_counts: list[PairCounts], ratings: Ratings) -> list[Rat
         low, high = score.interval
         width = high - score.score if expected > score.score else score.score - low
         if abs(expected - score.score) > BEYOND * width:
-            found.append(RatingResidual(counts.first, counts.second, score.score, expected))
+            figures = round(score.score, 4), round(expected, 4)
+            found.append(RatingResidual(counts.first, counts.second, *figures))
     return sorted(found, key=lambda one: -abs(one.score - one.expected))

@@ -21,7 +21,7 @@ NODES = (1, 100, 1000)
 ELO_STEP = 500
 """From the lowest limited strength to the other."""
 ELO_NODES = 2000, 5000
-"""Of the lowest strength and of the other."""
+"""Nodes a move of the lowest strength and of the other."""
 
 
 def simple_ladder() -> list[str]:

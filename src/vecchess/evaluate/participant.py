@@ -39,7 +39,7 @@ class Participant:
     name: str
     """Unique in an evaluation."""
     spelling: str
-    """See ``arena.players.player_registry``."""
+    """The text that opens it (``arena.players.player_registry``)."""
     identity: str
     """Follows the content: the same for a network under another file name, another for another
     engine under the same spelling."""
@@ -122,8 +122,8 @@ def network_spelling(net: str, search: str | None = None, sims: int | None = Non
 
 
 def distinct_participants(participants: Iterable[Participant]) -> list[Participant]:
-    """Of each identity the first, with names that differ: digits of the identity are added where
-    need be."""
+    """The first participant of each identity, with names that differ: digits of the identity are
+    added where need be."""
     first: dict[str, Participant] = {}
     for participant in participants:
         first.setdefault(participant.identity, participant)

@@ -15,8 +15,7 @@ from typing import Any
 
 import vecchess
 from vecchess.errors import ConfigError, DataError, write_error
-from vecchess.evaluate.pair_result import PairResult
-from vecchess.evaluate.pairing import Pairing
+from vecchess.evaluate.pairing import Pairing, PairResult
 from vecchess.jit import user_cache
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.safe_parse import parse_json_object, read_bytes

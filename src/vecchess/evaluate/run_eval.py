@@ -1,6 +1,6 @@
 """Evaluations: participants from their spellings, pairings played one after the other, a report."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import combinations, pairwise
 
@@ -11,43 +11,13 @@ from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.eval_progress import EvalProgress
 from vecchess.evaluate.evaluation import EvaluationReport
-from vecchess.evaluate.pair_result import PairResult
-from vecchess.evaluate.pairing import Pairing
+from vecchess.evaluate.pairing import Pairing, PairResult
 from vecchess.evaluate.participant import Participant, distinct_participants, identify
 from vecchess.evaluate.result_cache import ResultCache
 from vecchess.runtime.signals import OnSignal, Stopped, StopSignals
 
-
-def evaluate(
-    rated: Sequence[str],
-    against: Sequence[str],
-    config: MatchConfig,
-    cache: ResultCache,
-    observer: EvalProgress,
-    stop: StopSignals | None = None,
-) -> EvaluationReport:
-    """Play the ``rated`` players against each other and the opponents, all by their spellings.
-
-    ``config`` is that of each pair's match. Once ``stop`` has a reason, the report is made of what
-    was played so far. Raises ConfigError and NetworkError for players that cannot play, before
-    anything is played.
-    """
-    match_openings(config)
-    participants = identify_all([*rated, *against], config)
-    num_rated = len({one.identity for one in participants if one.spelling in rated})
-    ladder = participants[num_rated:]
-    if len(participants) < 2:
-        raise ConfigError(f"{participants[0].name} would play itself: name an --against")
-    pairings = each_against(participants[:num_rated], ladder, config)
-    played = play_pairings(pairings, config.seed, cache, observer, stop or StopSignals())
-    return EvaluationReport(tuple(participants), num_rated, tuple(played))
-
-
-def identify_all(spellings: Sequence[str], config: MatchConfig) -> list[Participant]:
-    """The participants that ``spellings`` mean, each once, in their order."""
-    return distinct_participants(
-        identify(spelling, config.seed, config.gpus, config.backend) for spelling in spellings
-    )
+Schedule = Callable[[Sequence[Participant], Sequence[Participant], MatchConfig], list[Pairing]]
+"""All pairings of the rated participants and their opponents."""
 
 
 def each_against(
@@ -60,6 +30,38 @@ def each_against(
     pairs = [(one, rung) for one in rated for rung in rungs]
     pairs += [*combinations(rated, 2), *pairwise(rungs)]
     return [Pairing.of(one, other, config) for one, other in pairs]
+
+
+def evaluate(
+    rated: Sequence[str],
+    against: Sequence[str],
+    config: MatchConfig,
+    cache: ResultCache,
+    observer: EvalProgress,
+    stop: StopSignals | None = None,
+    schedule: Schedule = each_against,
+) -> EvaluationReport:
+    """Play the ``rated`` players against each other and the opponents, all by their spellings.
+
+    ``config`` is that of each pair's match. Once ``stop`` has a reason, the report is made of what
+    was played so far. Raises ConfigError and NetworkError for players that cannot play, before
+    anything is played.
+    """
+    match_openings(config)
+    participants = identify_all([*rated, *against], config)
+    num_rated = len({one.identity for one in participants if one.spelling in rated})
+    if len(participants) < 2:
+        raise ConfigError(f"{participants[0].name} would play itself: name an --against")
+    pairings = schedule(participants[:num_rated], participants[num_rated:], config)
+    played = play_pairings(pairings, config.seed, cache, observer, stop or StopSignals())
+    return EvaluationReport(tuple(participants), num_rated, tuple(played))
+
+
+def identify_all(spellings: Sequence[str], config: MatchConfig) -> list[Participant]:
+    """The participants that ``spellings`` mean, each once, in their order."""
+    return distinct_participants(
+        identify(spelling, config.seed, config.gpus, config.backend) for spelling in spellings
+    )
 
 
 def play_pairings(

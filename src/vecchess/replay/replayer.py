@@ -1,22 +1,42 @@
-"""Plays games again by their numbers, many at a time, on a device of choice (decision 36)."""
+"""Plays games again by their numbers, many at a time, on a device of choice (decision 36).
 
+Games in which networks took turns are played span by span, all games of a network together.
+"""
+
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vecchess.config import PlayConfig, SelfplayConfig, build, read_toml
+from vecchess.config import BUILT_IN_NETS, DEFAULT_NET, PlayConfig, SelfplayConfig, build, read_toml
 from vecchess.config.settings import fixed_settings
-from vecchess.replay.find_networks import by_network, find_networks
-from vecchess.replay.play_spans import play_pool, play_spans
+from vecchess.errors import DataError, NetworkError
+from vecchess.inference.source import Source, find
+from vecchess.replay.find_games import folders_of
 from vecchess.runtime.devices import Device, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine, no_report
-from vecchess.selfplay.games.finished_games import finished_records
+from vecchess.selfplay.games.finished_games import (
+    FinishedGames,
+    ended_and_waiting,
+    finished_records,
+)
 from vecchess.selfplay.games.game_ids import GameIdPool
+from vecchess.selfplay.games.game_table import NO_LIMIT
+from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
+from vecchess.selfplay.worker.setup import build_server
 from vecchess.store.id_set import IdSet
+from vecchess.store.inflight import SavedGames, join_saved
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import pinned, replay_changes, replay_obstacles
+from vecchess.store.seating import Seating
+
+SHA256_DIGITS = 64
+AFTER_THE_OPENING = Seating(seats=0, turns=0)
+"""Games wait once their opening is made, or when the turns are taken that they come with."""
 
 
 class GameReplayer:
@@ -104,3 +124,132 @@ def play_games(
     pool.add(IdSet.of(np.array(numbers, np.int64)))
     for finished in play_pool(config, net, pool, device, report_line):
         yield finished_records(finished)
+
+
+def play_pool(
+    config: SelfplayConfig,
+    net: str,
+    pool: GameIdPool,
+    device: Device,
+    report_line: ReportLine,
+    seating: Seating | None = None,
+) -> Iterator[list[FinishedGames]]:
+    """Play the games of ``pool``, as they end or, by ``seating``, wait.
+
+    Raises ConfigError or NetworkError where they cannot be played here, DeviceError where the
+    device fails.
+    """
+    share = fitting_share(config, [device], len(pool))
+    check_search(config.tree, share, [device])
+    server = build_server(config, net, device, share, pool, report_line, seating)
+    server.start()
+    try:
+        while not server.is_idle:
+            server.step()
+            if finished := server.take_finished():
+                yield finished
+    finally:
+        server.close()
+
+
+def play_spans(
+    recorded: GameRecords,
+    config: SelfplayConfig,
+    files: Mapping[str, str],
+    device: Device,
+    report_line: ReportLine,
+) -> Iterator[GameRecords]:
+    """The games of ``recorded``, whose networks are in ``files``, as they end. Raises as
+    ``play_pool``.
+
+    Each span is played to its end before the next: the position waits there, and what a search knew
+    of it is forgotten, as in the training.
+    """
+    spans = {int(n): recorded.spans(game) for game, n in enumerate(recorded.numbers)}
+    pool, waiting = GameIdPool(), list[SavedGames]()
+    pool.add(IdSet.of(recorded.numbers))
+    rest = (device, report_line, AFTER_THE_OPENING)
+    for finished in play_pool(config, next(iter(files.values())), pool, *rest):
+        waiting.append(ended_and_waiting(finished)[1])
+    while waiting:
+        games = join_saved(waiting)
+        numbers = games.records.numbers.tolist()
+        net = Counter(spans[number][0][1] for number in numbers).most_common(1)[0][0]
+        is_next = np.array([spans[number][0][1] == net for number in numbers])
+        played = _with_turns(games.take(np.flatnonzero(is_next)), spans)
+        waiting = [games.take(np.flatnonzero(~is_next))] if not is_next.all() else []
+        pool.add_saved(played)
+        for finished in play_pool(config, files[net], pool, *rest):
+            ended, stopped = ended_and_waiting(finished)
+            if ended.num_games:
+                yield ended
+            if stopped.num_games:
+                waiting.append(stopped)
+
+
+def _with_turns(games: SavedGames, spans: dict[int, list[tuple[int, str]]]) -> SavedGames:
+    """The games with the turns that the first of their ``spans`` has, which is taken off."""
+    left = []
+    for number, length in zip(
+        games.records.numbers.tolist(), games.records.lengths.tolist(), strict=True
+    ):
+        del spans[number][0]
+        left.append(spans[number][0][0] - length if spans[number] else NO_LIMIT)
+    return replace(games, left=np.array(left, np.int32))
+
+
+def by_network(records: GameRecords) -> dict[str, NDArray[np.int64]]:
+    """The games that each network played, or played in: indices, int64[K], by sha256 or the name of
+    a built-in one.
+
+    Raises DataError for a game without a network.
+    """
+    counts = np.diff(records.span_offsets)
+    if (counts < 1).any():
+        raise DataError(f"game {records.numbers[np.argmin(counts)]} has no network")
+    games = np.repeat(np.arange(records.num_games), counts)
+    return {
+        net: np.unique(games[records.span_net == index])
+        for index, net in enumerate(records.nets)
+        if (records.span_net == index).any()
+    }
+
+
+def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[str, str]:
+    """The network file, the built-in name, or the module with its weights, for each of the networks
+    that ``by_network`` gave.
+
+    Raises NetworkError where the run has not kept one of them, or where it is no network.
+    """
+    files_of = {net: net for net in wanted if net in BUILT_IN_NETS}
+    missing = [net for net in wanted if net not in files_of]
+    for net in missing:
+        if len(net) != SHA256_DIGITS:
+            raise NetworkError(f"{net} played games of {run.path}: that is not a network of ours")
+    began = _source_of(run)
+    kept = [file for part in folders_of(run) for file in sorted(part.nets.glob("*.safetensors"))]
+    for net in missing:
+        # those named by the hash first, so that most need not be read
+        files = sorted(kept, key=lambda file: not net.startswith(file.stem))
+        file = next((file for file in files if _sha256(began.with_weights_of(file)) == net), None)
+        if file is None:
+            raise NetworkError(
+                f"{run.nets} has no network {net[:16]}, which played {len(wanted[net]):,} of the "
+                "games to play again: put its file back"
+            )
+        files_of[net] = began.with_weights_of(file).text
+    return files_of
+
+
+def _source_of(run: RunFolder) -> Source:
+    """What the run's settings name."""
+    net = read_toml(run.config).get("net") if run.config.is_file() else None
+    return find(net if isinstance(net, str) else DEFAULT_NET)
+
+
+def _sha256(source: Source) -> str:
+    """The hash of a network file, or of a module with its weights; "" for one that is damaged."""
+    try:
+        return source.load().sha256
+    except NetworkError:
+        return ""

@@ -39,16 +39,16 @@ class BestMoveSuite:
         self.facts: dict[str, Any] = {"suite": Path(file).name, "sha256": whole.sha256}
 
     def opponent(self, seed: int) -> Player | None:
-        """See ``Suite``."""
+        """None: each game is one move."""
         return None
 
     def is_hit(self, game: MatchGame) -> bool:
-        """See ``Suite``."""
+        """Whether its move is one of the best."""
         best = self.best_moves.moves[game.number // 2]
         return len(game.moves) > 0 and move_to_uci(game.start, int(game.moves[0])) in best
 
     def result(self, player: str, games: list[MatchGame]) -> SuiteResult:
-        """See ``Suite``."""
+        """The best moves found, and the errors of values."""
         scores = np.array([[*game.values, np.nan][0] for game in games])
         return SuiteResult(
             player,

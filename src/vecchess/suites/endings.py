@@ -47,15 +47,15 @@ class EndingSuite:
         self.facts: dict[str, Any] = {"suite": "endings", "sha256": digest}
 
     def opponent(self, seed: int) -> Player | None:
-        """See ``Suite``."""
+        """The other side of the games (``Suite.opponent``)."""
         return LongestDefence(seed)
 
     def is_hit(self, game: MatchGame) -> bool:
-        """See ``Suite``."""
+        """Whether the game was won by mate."""
         return game.ending == Termination.CHECKMATE
 
     def result(self, player: str, games: list[MatchGame]) -> SuiteResult:
-        """See ``Suite``."""
+        """The mates, and the moves they took."""
         mated = np.array([self.is_hit(game) for game in games])
         moves = np.array([(len(game.moves) + 1) // 2 for game in games])
         figures = {"moves": moves, "shortest": self._shortest}
@@ -77,7 +77,7 @@ class LongestDefence(ImmediatePlayer):
         self._seed = seed
 
     def choose(self, requests: MoveRequests) -> NDArray[np.uint16]:
-        """See ``ImmediatePlayer``."""
+        """The move that lives longest, for each request: uint16[K]."""
         positions = requests.positions
         moves, counts = legal_moves(positions)
         is_legal = np.arange(MAX_MOVES) < counts[:, None]

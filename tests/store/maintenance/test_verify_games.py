@@ -97,7 +97,7 @@ def test_the_commands(run: RunFolder, tmp_path: Path) -> None:
     RunLog(run.path).write("worker died", worker="worker 0", reason="killed by SIGKILL")
     done = inside("games", "info", run.path)
     assert "12, 300 plies" not in done.stdout
-    assert "4, 4 of them small" in done.stdout
+    assert "small shards     4" in done.stdout
     assert "worker died: worker 0, killed by SIGKILL" in done.stdout
     facts = last_json(inside("games", "info", run.path, "--json"))["runs"][0]
     assert (facts["games"], facts["gaps"], facts["pruned_games"]) == (12, 0, 0)

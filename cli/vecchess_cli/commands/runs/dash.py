@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vecchess_cli.option_panels import command_app
+from vecchess_cli.options import command_app
 
 if TYPE_CHECKING:
     from vecchess.dash.web.address import Address

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vecchess_cli.option_panels import PanelCommand, command_group
+from vecchess_cli.options import PanelCommand, command_group
 from vecchess_cli.output import Json, note, notes, print_json
 
 if TYPE_CHECKING:

@@ -5,11 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from vecchess_cli.option_panels import PanelCommand, command_group
-from vecchess_cli.output import Json, note, notes, print_json, print_lines, results
-from vecchess_cli.shared_options import Quiet
+from vecchess_cli.options import PanelCommand, Quiet, command_group
+from vecchess_cli.output import Json, note, notes, print_facts, print_json, results
 
 SCHEMA = 1
+MOST_GAPS = 5
+"""Gaps in the numbers of games are listed up to so many."""
 EXIT_CODES = {"good": 0, "damaged": 1, "cannot be read": 2}
 
 app = command_group("Verify, compact, prune and describe the recorded games of runs.")
@@ -26,7 +27,8 @@ def info(runs: Runs, json: Json = False) -> None:
 
     found = [games_info(run, games_folders(run)) for run in runs]
     for facts in found:
-        print_lines(results(json), _info_rows(facts), facts["run"])
+        events = [_event_row(event) for event in facts["events"]]
+        print_facts(results(json), facts | {"events": events})
     if json:
         print_json({"schema": SCHEMA, "runs": found})
 
@@ -51,7 +53,9 @@ def verify(runs: Runs, quiet: Quiet = False, json: Json = False) -> int:
                 show = lambda file: display.update(lambda: f"reading {file}")  # noqa: E731
                 found.append(verify_folder(folder.path, folder.run_id, show))
     for each in found:
-        print_lines(results(json), _verify_rows(each.to_dict()), each.folder)
+        gaps = "; ".join(f"{first} to {end - 1}" for first, end in each.gaps[:MOST_GAPS])
+        lines = each.to_dict() | {"gaps": gaps + " and more" * (len(each.gaps) > MOST_GAPS)}
+        print_facts(results(json), {name: value for name, value in lines.items() if value})
     verdicts = {each.verdict for each in found}
     verdict = next(one for one in ("damaged", "cannot be read", "good") if one in verdicts)
     results(json).print(f"verdict: {verdict}")
@@ -145,44 +149,12 @@ def prune(
         print_json({"schema": SCHEMA, "dry_run": dry_run, "folders": found})
 
 
-def _info_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def _event_row(event: dict[str, Any]) -> dict[str, str]:
+    """An event of the run log: when, and what in one line."""
     from datetime import UTC, datetime
 
-    pruned = f", {facts['pruned_games']:,} of them pruned" if facts["pruned_games"] else ""
-    gaps = f", with {facts['gaps']:,} gaps" if facts["gaps"] else ""
-    missing = f", {facts['missing_shards']:,} missing" if facts["missing_shards"] else ""
-    rows = [
-        ("games", f"{facts['games']:,}{pruned}, {facts['plies']:,} plies"),
-        ("numbers", f"{facts['first_game']:,} to {facts['end_game'] - 1:,}{gaps}"),
-        ("shards", f"{facts['shards']:,}, {facts['small_shards']:,} of them small{missing}"),
-        ("on disk", f"{facts['bytes'] / 1e9:.3f} GB"),
-    ]
-    if facts["disk_free_bytes"] is not None:
-        rows.append(("free disk", f"{facts['disk_free_bytes'] / 1e9:.1f} GB"))
-    for event in facts["events"]:
-        time = datetime.fromtimestamp(event["time_unix"], UTC)
-        rows.append((f"{time:%Y-%m-%d %H:%M:%S}", _event_text(event)))
-    return rows
-
-
-def _event_text(event: dict[str, Any]) -> str:
-    """An event of the run log in one line."""
+    time = datetime.fromtimestamp(event["time_unix"], UTC)
     hidden = ("schema", "time_unix", "event", "traceback", "stderr", "pid", "host")
     facts = [str(value) for name, value in event.items() if name not in hidden and value]
-    return ": ".join([event["event"], ", ".join(facts)])
-
-
-def _verify_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [("games", f"{facts['games']:,} in {facts['shards']:,} shards")]
-    if facts["pruned"]:
-        rows.append(("pruned", f"{facts['pruned']:,} games"))
-    gaps = ", ".join(f"{first}-{end - 1}" for first, end in facts["gaps"][:5])
-    if gaps:
-        rows.append(("not recorded", gaps + (" and more" if len(facts["gaps"]) > 5 else "")))
-    for name, key in (
-        ("damaged", "damaged"), ("of another run", "foreign"), ("missing", "missing"),
-        ("cannot be read", "unreadable"), ("in no manifest", "unlisted"),
-        ("set aside", "set_aside"),
-    ):  # fmt: skip
-        rows += [(name, line) for line in facts[key]]
-    return rows
+    text = ": ".join([event["event"], ", ".join(facts)])
+    return {"time": f"{time:%Y-%m-%d %H:%M:%S}", "event": text}

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vecchess_cli.option_panels import command_app
+from vecchess_cli.options import command_app
 from vecchess_cli.output import Json, print_json, results
 
 SCHEMA = 1

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from vecchess.runtime.progress import PLAIN_INTERVAL_S
-from vecchess_cli.option_panels import command_app
+from vecchess_cli.options import command_app
 
 
 def watch(

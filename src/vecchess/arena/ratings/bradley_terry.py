@@ -25,9 +25,9 @@ from vecchess.arena.ratings.pair_results import PairResults
 from vecchess.arena.ratings.score import variance_share
 
 PRECISION = 1e-7
-"""Of the points a game that strengths explain, before the last steps."""
+"""Precision of the points a game that strengths explain, before the last steps."""
 LAST_STEPS = 6
-"""Of Newton's method, most of which double the digits."""
+"""Steps of Newton's method, most of which double the digits."""
 MOST_ROUNDS = 50
 SETTLED = 1e-7
 """Strengths that move by less from one sharing of the virtual games to the next."""

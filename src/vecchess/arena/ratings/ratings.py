@@ -21,7 +21,7 @@ from vecchess.arena.ratings.score import STANDARD_ERRORS
 from vecchess.errors import ConfigError
 
 ELO = 400 / log(10)
-"""Of odds of e to 1."""
+"""Elo of odds of e to 1."""
 DEFAULT_ANCHOR = "random"
 
 

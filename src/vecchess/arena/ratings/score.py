@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 STANDARD_ERRORS = 1.96
 """To either side: 95 % of a normal distribution."""
 VIRTUAL = STANDARD_ERRORS**2 / 4
-"""Of pairs, in their sum of squares: as Agresti and Coull (1998) add 1.96^2 trials, at an even
-score. N pairs of one point each then leave the score within 1.92 / N of a half, while the law of
-small numbers asks for 1.84 / N."""
+"""Virtual variance of pairs, in their sum of squares: as Agresti and Coull (1998) add 1.96^2
+trials, at an even score. N pairs of one point each then leave the score within 1.92 / N of a half,
+while the law of small numbers asks for 1.84 / N."""
 NORMALISED_ELO = 800 / log(10)
-"""Of a score that is a standard deviation of one game above a half: M. Van den Bergh, Comments on
-Normalized Elo, https://www.cantate.be/Fishtest/normalized_elo_practical.pdf"""
+"""Elo of a score that is a standard deviation of one game above a half: M. Van den Bergh, Comments
+on Normalized Elo, https://www.cantate.be/Fishtest/normalized_elo_practical.pdf"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Score:
     def counted(
         cls, wins: int, draws: int, losses: int, ptnml: Sequence[int] | NDArray[np.int64]
     ) -> "Score":
-        """Of games that were counted before, at least one pair of them; ptnml: int64[5]."""
+        """The score of games counted before, at least one pair of them; ptnml: int64[5]."""
         counts = np.array(ptnml, np.int64)
         score = (wins + draws / 2) / (wins + draws + losses)
         trials = int(counts.sum()) / variance_share(counts, score)

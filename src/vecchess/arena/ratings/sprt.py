@@ -24,7 +24,7 @@ UNSEEN = 1e-3
 """Pairs of a kind that has not been seen, as fishtest and fastchess have it: the likeliest
 distribution may need some."""
 LEAST_SHARE = 1e-11
-"""Of any kind of pairs: fewer are too near to nothing for float64."""
+"""Least share of any kind of pairs: fewer are too near to nothing for float64."""
 
 State = Literal["accepted", "rejected", "undecided"]
 
@@ -38,7 +38,7 @@ class SprtResult:
     bounds: tuple[float, float]
     """At or below the first it is rejected, at or above the second accepted."""
     state: State
-    """Of the claim that the difference is ``elo1`` rather than ``elo0``."""
+    """What becomes of the claim that the difference is ``elo1`` rather than ``elo0``."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -107,8 +107,8 @@ class Sprt:
 
 
 def _log_likelihood(pairs: list[float], score: float) -> float:
-    """Of the pairs under the likeliest distribution whose mean is ``score``, against that of their
-    own frequencies.
+    """The log-likelihood of the pairs under the likeliest distribution whose mean is ``score``,
+    against that of their own frequencies.
 
     That distribution is p / (1 + t a): p the frequencies, a the points less the score, and t what
     makes the mean right.

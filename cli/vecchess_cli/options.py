@@ -1,7 +1,7 @@
-"""Options of a command made from the fields of its settings model.
+"""Options of commands: those of settings, those that several commands share, panels in the help.
 
-The model is the one source: a field gives its option's name, type, range, default and, as the
-first sentence of its docstring, its help. A command lists which fields have an option, in panels.
+A settings model is the one source: a field gives its option's name, type, range, default and, as
+the first sentence of its docstring, its help. A command lists which options it has, in panels.
 """
 
 import ast
@@ -18,14 +18,83 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from typer.core import TyperCommand, TyperGroup
 
 from vecchess.config.settings import Settings, flag, leaf_fields
+from vecchess_cli.output import Json
 
 METAVARS = {int: "N", float: "X", Path: "PATH", str: "TEXT"}
 LARGE = 10_000
 """Upper bounds from here on are left out of the help: they only refuse nonsense."""
+LAST_PANEL = "Output and help"
+"""Panel of ``--help`` and of options that no panel names, where a command has panels."""
 Panels = Mapping[str, str]
-"""Title -> names of settings and of the command's own parameters, in order."""
+"""Title -> names of settings, of shared options and of the command's own, in order."""
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+SHARED: dict[str, tuple[Any, Any]] = {
+    "config": (
+        Annotated[Path | None, typer.Option(help="TOML file with settings.", metavar="PATH")],
+        None,
+    ),
+    "resume": (
+        Annotated[bool, typer.Option("--resume", help="Resume the run in --run-dir.")],
+        False,
+    ),
+    "quiet": (Quiet, False),
+    "json": (Json, False),
+}
+"""Name -> kind and default of options that mean the same to several commands."""
+
+
+class PanelCommand(TyperCommand):
+    """A command whose help shows its options in panels."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments first, then a section for each panel, in the order of the options."""
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        last: list[tuple[str, str]] = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            panel = getattr(parameter, "rich_help_panel", None)
+            if parameter.param_type_name == "argument":
+                panels["Arguments"].append(record)
+            elif panel is None or panel == LAST_PANEL:
+                last.append(record)
+            else:
+                panels.setdefault(panel, []).append(record)
+        is_plain = set(panels) <= {"Arguments", "Options"}
+        panels.setdefault("Options" if is_plain else LAST_PANEL, []).extend(last)
+        for title, records in panels.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+class FullGroup(TyperGroup):
+    """A group whose list shows the whole first paragraph of each command's help."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """One row for each command."""
+        helps = ((name, self.commands[name].help or "") for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(n, " ".join(h.split("\n\n")[0].split())) for n, h in helps])
+
+
+def command_app(command: Callable[..., Any], about: str | None = None) -> typer.Typer:
+    """A program of one command, for ``root.load_command``; its help is ``about``, or its
+    docstring."""
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.command(cls=PanelCommand, help=about)(command)
+    return app
+
+
+def command_group(about: str) -> typer.Typer:
+    """A program of several commands, to be filled, for ``root.load_command``."""
+    app = typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+    app.callback(cls=FullGroup)(lambda: None)  # stays a group with one command too
+    return app
 
 
 def settings_options(
@@ -34,32 +103,35 @@ def settings_options(
     defaults: Mapping[str, str] | None = None,
     aliases: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a command: an option for each field in ``panels`` replaces its ``settings``.
+    """Decorate a command: it gets the options that ``panels`` name, and as its first argument a
+    dict of all that was given, by name; None means not given.
 
-    The command gets ``settings`` as a dict of what was given; None means not given. defaults: words
-    for defaults that no field holds. aliases: more names of an option.
+    defaults: words for defaults that no field holds. aliases: more names of an option.
     """
     fields = {name: (owner, owner.model_fields[name]) for name, _, owner in leaf_fields(model)}
 
+    def option(name: str, panel: str) -> Parameter:
+        if name in SHARED:
+            kind, default = SHARED[name]
+            shared = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            return _in_panel(shared, panel)
+        owner, field = fields[name]
+        texts = _docs(owner).get(name, ""), (defaults or {}).get(name)
+        flags = (flag(name), *(aliases or {}).get(name, ()))
+        return _parameter(name, field, texts, flags, panel)
+
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        own = dict(inspect.signature(command, eval_str=True).parameters)
-        del own["settings"]
-        parameters, names = [], []
-        for panel, listed in panels.items():
-            for name in listed.split():
-                if name in own:
-                    parameters.append(_in_panel(own.pop(name), panel))
-                    continue
-                owner, field = fields[name]
-                texts = _docs(owner).get(name, ""), (defaults or {}).get(name)
-                flags = (flag(name), *(aliases or {}).get(name, ()))
-                parameters.append(_parameter(name, field, texts, flags, panel))
-                names.append(name)
+        _, *names = inspect.signature(command).parameters
+        own = {name: inspect.signature(command, eval_str=True).parameters[name] for name in names}
+        parameters = [
+            _in_panel(own.pop(name), panel) if name in own else option(name, panel)
+            for panel, listed in panels.items()
+            for name in listed.split()
+        ]
 
         @wraps(command)
         def with_settings(**given: Any) -> Any:
-            settings = {name: given.pop(name) for name in names}
-            return command(settings=settings, **given)
+            return command(given, **{name: given[name] for name in names})
 
         signature = inspect.Signature([*own.values(), *parameters])
         with_settings.__signature__ = signature  # type: ignore[attr-defined]

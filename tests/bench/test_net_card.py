@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from bench.net_card import connection_sparsity, footprint, net_card
+from bench.synaptic_operations import StepCounts, SynapseCounter
 from torch import Tensor, nn
 
-from tests.evaluate.field_module import ClippedRelu, FieldModule, Lif, boards_of
+from tests.bench.field_module import ClippedRelu, FieldModule, Lif, boards_of
 from tests.export.test_onnx_export import net_of
 from vecchess.config import MatchConfig
-from vecchess.evaluate.net_card import connection_sparsity, footprint, net_card
-from vecchess.evaluate.synaptic_operations import StepCounts, SynapseCounter
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.integer.integer_net import IntegerNet

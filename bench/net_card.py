@@ -1,27 +1,50 @@
 """The card of a network: NeuroBench's metrics, at the positions of a suite of best moves.
 
+    python -m bench.net_card default
+    python -m bench.net_card my.safetensors --limit 500 --json
+
 Complexity is what the network costs by itself, whatever computes it: memory, connections, spikes
-and synaptic operations; correctness is the share of best moves. See ``synaptic_operations``.
+and synaptic operations (``synaptic_operations``); correctness is the share of best moves by the
+policy alone.
 """
 
+import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench.synaptic_operations import StepCounts, SynapseCounter
 from numpy.typing import NDArray
 
 from vecchess.arena.ratings.score import wilson
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.uci_moves import move_to_uci
-from vecchess.evaluate.synaptic_operations import StepCounts, SynapseCounter
+from vecchess.errors import VecchessError
 from vecchess.selfplay.worker.random_requests import position_requests
 from vecchess.snn.integer.integer_net import IntegerNet, tensors_of
 from vecchess.snn.integer.net_file import load_net
 from vecchess.suites.best_moves import MOVES, BestMoveSuite
 from vecchess.suites.epd import BestMoves
+from vecchess_cli.output import print_result
 
 SCHEMA = 1
+
+
+def main() -> int:
+    """Measure the network that the command names, and print its card."""
+    parser = argparse.ArgumentParser(description="Measure a network by NeuroBench's metrics.")
+    parser.add_argument("net", help="a network file, or default")
+    parser.add_argument("--limit", type=int, help="so many of the first positions")
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
+    options = parser.parse_args()
+    try:
+        print_result(net_card(options.net, limit=options.limit), options.json)
+    except VecchessError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
 
 
 def net_card(
@@ -101,3 +124,7 @@ def _workload(
 def _mean(values: NDArray[np.int64], taken: NDArray[np.bool_]) -> float:
     """The sum over the steps taken, a position."""
     return float((values * taken).sum() / taken.shape[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
