@@ -19,7 +19,7 @@ COMMANDS = ROOT / "cli" / "vecchess_cli"
 LAYERS = [
     ["self_test"],
     ["torture"],
-    ["dash", "watch", "report"],
+    ["dash", "watch"],
     ["monitor"],
     ["uci"],
     ["bench", "analysis", "ray_launcher", "export", "evaluate", "replay", "suites"],
