@@ -18,7 +18,7 @@ COMMANDS = ROOT / "cli" / "vecchess_cli"
 # From the top down: a layer may import itself and what stands below it.
 LAYERS = [
     ["self_test"],
-    ["dash", "watch", "report"],
+    ["dash", "watch"],
     ["monitor"],
     ["uci"],
     ["bench", "analysis", "ray_launcher", "export", "evaluate", "replay", "suites"],

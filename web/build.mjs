@@ -52,6 +52,7 @@ const settings = {
   target: "es2022",
   jsx: "automatic",
   jsxImportSource: "preact",
+  loader: { ".svg": "dataurl" },
   entryNames: "[name]-[hash]",
   outdir: target,
   write: false,

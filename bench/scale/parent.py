@@ -27,7 +27,7 @@ from rich.console import Console
 
 from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.runtime.devices import Device
-from vecchess.selfplay.supervisor.selfplay_progress import SelfplayDisplay
+from vecchess.runtime.progress import ProgressDisplay
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.store.run_folder import RunFolder
@@ -40,13 +40,12 @@ SLOTS = 256
 """So few that games are handed out every few seconds, as when a run has lasted."""
 
 
-class Clockwork(SelfplayDisplay):
+class Clockwork:
     """Looks on: once everybody plays it takes the time, and ends the run after so many seconds."""
 
-    def __init__(
-        self, console: Console, num_workers: int, seconds: float, profile: cProfile.Profile | None
-    ) -> None:
-        super().__init__(console, quiet=True)
+    def __init__(self, num_workers: int, seconds: float, profile: cProfile.Profile | None) -> None:
+        self.inner: StatusWatcher | None = None
+        """Gets all that this one gets."""
         self._profile = profile
         self.rounds = 0
         self.shards = self.games = 0
@@ -54,8 +53,15 @@ class Clockwork(SelfplayDisplay):
         self._num_workers, self._seconds = num_workers, seconds
         self._start: tuple[float, float, int] | None = None
 
+    def report_line(self, line: str) -> None:
+        """Pass a line on."""
+        assert self.inner is not None
+        self.inner.report_line(line)
+
     def update(self, supervisor: Supervisor) -> None:
         """Called in every round of the parent."""
+        assert self.inner is not None
+        self.inner.update(supervisor)
         if self._start is None:
             stages = [worker.stage for worker in supervisor.workers.values()]
             if stages.count("playing") == self._num_workers:
@@ -106,7 +112,7 @@ def _measured(count: int, rates: Rates, options: argparse.Namespace) -> dict[str
         run, words = RunFolder(folder / "run"), folder / "words"
         run.create()
         words.mkdir()
-        watcher = Clockwork(Console(stderr=True), count, options.seconds, profile)
+        watcher = Clockwork(count, options.seconds, profile)
         restarts = _play(run, words, count, rates, watcher)
         if profile:
             pstats.Stats(profile, stream=sys.stderr).sort_stats("tottime").print_stats(30)
@@ -135,8 +141,10 @@ def _play(run: RunFolder, words: Path, count: int, rates: Rates, watcher: Clockw
         patch("vecchess.selfplay.supervisor.worker_pool.WorkerProcess", handle),
         StatusWriter(run, "selfplay") as status,
         ThroughputLog(run, status.add_note) as loads,
-        Supervisor(config, run, devices, StatusWatcher(watcher, status, loads.write)) as supervisor,
+        Supervisor(config, run, devices, watcher) as supervisor,
     ):
+        display = ProgressDisplay(Console(stderr=True), quiet=True)
+        watcher.inner = StatusWatcher(display, status, loads.write)
         return supervisor.play(CONSTANT_NET, range(ENDLESS)).restarts
 
 

@@ -12,12 +12,14 @@ from time import sleep
 import numpy as np
 import pytest
 from bench.usage import Usage, descendants, held_by
+from rich.console import Console
 
 from bench import usage
-from tests.selfplay.test_supervisor import CONFIG, Notes
+from tests.selfplay.test_supervisor import CONFIG
 from tests.selfplay.test_swap_network import network, saved
 from tests.train.games import games, searched, specs
 from vecchess.runtime.devices import CPU
+from vecchess.runtime.progress import ProgressDisplay
 from vecchess.selfplay.supervisor import status_watcher as chronicles
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
 from vecchess.selfplay.supervisor.supervisor import Supervisor
@@ -80,10 +82,11 @@ def test_generations_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mo
     run, files = RunFolder(tmp_path / "run"), [saved(tmp_path, network(seed)) for seed in (1, 2)]
     run.create()
     config = CONFIG.model_copy(update={"shard_games": 1, "shard_interval_s": 0.01})
+    display = ProgressDisplay(Console(quiet=True), quiet=True)
     with (
         StatusWriter(run, "selfplay") as status,
         ThroughputLog(run, status.add_note) as loads,
-        Supervisor(config, run, [CPU], StatusWatcher(Notes(), status, loads.write)) as supervisor,
+        Supervisor(config, run, [CPU], StatusWatcher(display, status, loads.write)) as supervisor,
     ):
 
         def generation(number: int) -> None:

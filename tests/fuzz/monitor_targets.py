@@ -5,13 +5,12 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rich.console import Console, RenderableType
-from rich.text import Text
-from textual_plotext.plot import Plot
+from rich.console import Console
 
 from tests.fuzz.file_targets import JSON_WORDS, NPY_WORDS, ZIP_WORDS, shards
 from tests.fuzz.target import Read, Shape, Target
@@ -19,14 +18,14 @@ from tests.fuzz.text_targets import TOML_FLOOR_MIB, TOML_WORDS
 from tests.monitor.runs import MadeRun, selfplay_run, training_run
 from vecchess.dash.views.board_grid import BoardGrid
 from vecchess.dash.views.game_values import game_view
+from vecchess.dash.views.run_reader import RunRegistry
 from vecchess.dash.views.run_values import newest, run_details, series_columns
-from vecchess.monitor.charts import charts
+from vecchess.dash.write_report import report_answers
 from vecchess.monitor.run_view import RunView
-from vecchess.report.write_report import page_of
+from vecchess.selfplay.supervisor.status_view import status_line
 from vecchess.store.metrics import MetricsLog, read_metrics
-from vecchess.watch import game_panels, panels, worker_table
-from vecchess.watch.chart_box import draw, labels
-from vecchess.watch.plain_lines import _News, status_line
+from vecchess.watch.plain_lines import _News
+from vecchess.watch.screen import PAGES, Screen
 
 Opened = Callable[[Path], AbstractContextManager[Read]]
 
@@ -76,7 +75,7 @@ def as_text(values: Any) -> None:
 def tell(view: RunView) -> None:
     """As the dashboard and plain lines tell it."""
     as_text([run_details("x", view), view.config, view.elo()])
-    status_line(view.status).encode()
+    status_line(view.status.to_dict()).encode()
 
 
 def measure(view: RunView) -> None:
@@ -98,26 +97,16 @@ def list_games(view: RunView) -> None:
 
 def watch(view: RunView) -> None:
     """As a terminal shows it, all pages of the screen, and in lines."""
-    now = view.status
-    shown: list[RenderableType] = [panels.headline(view, 90, True), panels.progress(now, 90)]
-    shown += [of(now) for of in (panels.ending, panels.learning, panels.waiting, panels.bottleneck)]
-    shown += [panels.totals(view), panels.notes_short(view), panels.notes_page(view)]
-    shown += [panels.newest_note(now), *(worker_table.workers(now, width) for width in (90, 120))]
-    shown += [game_panels.results(view, 40), game_panels.games_page(view, 90)]
-    plot = Plot()
-    for chart in charts(view):
-        shown += [draw(plot, chart, 40, 8), *labels(chart)]
     with io.TextIOWrapper(io.BytesIO(), encoding="utf-8") as file:
-        for one in shown:
-            if isinstance(one, Text):
-                file.write(one.plain)
-            else:
-                Console(file=file, width=90).print(one)
+        for page, (width, height) in product(range(len(PAGES)), ((90, 24), (150, 40))):
+            screen = Screen(page, is_paused=True).draw(view, "", width, height)
+            console = Console(file=file, width=width, height=height, force_terminal=True)
+            console.print(screen)
         file.writelines(_News().lines(view))
 
 
 def report(view: RunView) -> None:
-    page_of([view]).encode()
+    as_text(report_answers(RunRegistry([view.path])))
 
 
 @contextmanager

@@ -122,8 +122,9 @@ def test_charts_leave_out_the_time_between_generations(tmp_path: Path) -> None:
     found = {chart.key: chart for chart in charts(RunView(tmp_path))}
     minutes = [x for x, _ in found["speed"].curves[0].points]
     assert [round(60 * x) for x in minutes] == [0, 5, 10, 15, 30, 35, 40, 45]
-    assert found["gpu"].curves[0].points[0][1] == pytest.approx(0.6)
-    assert set(found) == {"speed", "batches", "steps", "gpu"}
+    busy = {curve.name: curve.points for curve in found["busy"].curves}
+    assert busy["GPU"][0][1] == pytest.approx(0.6)
+    assert set(found) == {"speed", "games", "busy", "fill", "steps", "queue", "memory"}
 
 
 @pytest.mark.parametrize("host_busy", [0.0, 0.3])
@@ -134,5 +135,5 @@ def test_the_loop_beside_a_gpu_is_drawn_where_there_is_one(
     for _ in range(3):
         made.measure("load", **load(host_busy=host_busy))
     found = {chart.key: chart for chart in charts(RunView(tmp_path))}
-    names = [curve.name for curve in found["batches"].curves]
-    assert names == ["fill", "network", *(["loop"] if host_busy else []), "movers"]
+    names = [curve.name for curve in found["busy"].curves]
+    assert names == ["network", *(["loop"] if host_busy else []), "movers"]

@@ -14,7 +14,9 @@ GPU = {"name": "H200", "util": 0.9, "memory_mb": 100.0, "power_w": 400.0}
 
 
 class Told:
-    """A status, another watcher, and what is kept: they note what they hear."""
+    """A status, a display, and what is kept: they note what they hear."""
+
+    is_live = False
 
     def __init__(self) -> None:
         self.facts: dict[str, Any] = {}
@@ -25,12 +27,15 @@ class Told:
     def add_note(self, line: str) -> None:
         self.lines.append(line)
 
-    report_line = add_note
+    print = add_note
 
-    def update(self, supervisor: Any = None, **facts: Any) -> None:
-        """A watcher's update of a supervisor, or a status's of facts."""
-        self.updates += supervisor is not None
+    def update(self, *drawn: Any, **facts: Any) -> None:
+        """A display's update by a line and a picture, or a status's of facts."""
+        self.updates += bool(drawn)
         self.facts |= facts
+
+    def draw(self, picture: str) -> None:
+        assert picture == ""
 
 
 def worker(gpu: str) -> Any:
@@ -46,7 +51,7 @@ def supervisor(load: Throughput, **more: Any) -> Any:
     return SimpleNamespace(
         ledger=ledger, throughput=load, assigner=SimpleNamespace(restarts=1),
         num_finished=10, target=40, positions=(300, 900), remaining_s=3.0, net_name="a.safetensors",
-        workers={0: worker("GPU-a"), 1: worker("")}, **more,
+        workers={0: worker("GPU-a"), 1: worker("")}, seconds=60.0, **more,
     )  # fmt: skip
 
 
@@ -90,6 +95,6 @@ def test_how_often(clock: list[float]) -> None:
     for clock[0] in (100.1, 101.1, 103.0, 106.0, 106.2, 108.0):
         chronicle.update(supervisor(Throughput(plies_per_s=clock[0])))
     assert [load["plies_per_s"] for load in told.loads] == [101.1, 108.0]
-    assert told.updates == 7
+    assert told.updates == 5, "once a second at most"
     chronicle.report_line("worker 0 died")
     assert told.lines == ["worker 0 died"] * 2  # for the status, and for people

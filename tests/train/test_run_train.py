@@ -16,6 +16,7 @@ from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.worker import slot_tuning as tuning
 from vecchess.snn.presets import NetConfig
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_log import no_event
 from vecchess.train import run_train
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.selfplay_source import selfplay_config
@@ -43,7 +44,9 @@ def test_games_are_played_with_the_tuned_slots(
         ranks=Ranks.alone(torch.device("cpu")),
         stop=StopSignals(),
         learner=SimpleNamespace(net=SimpleNamespace(config=sizes)),
-        reporter=SimpleNamespace(status=None),
+        reporter=SimpleNamespace(
+            status=SimpleNamespace(log=SimpleNamespace(write=no_event)), log_load=no_event
+        ),
     )
 
     def slots() -> int:

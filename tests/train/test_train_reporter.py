@@ -41,8 +41,9 @@ def test_skipped_updates_are_counted_and_named() -> None:
     reporter: Any = SimpleNamespace(
         config=TrainConfig(log_every=4), title="[1/6]", note=lines.append,
         log_steps=logged.append, set_learning=lambda facts: None, log_ratios=lambda ratios: None,
+        status_facts=dict,
     )  # fmt: skip
-    display: Any = SimpleNamespace(update=lambda text: None)
+    display: Any = SimpleNamespace(update=lambda line, picture: None)
     plan = IterationPlan(9, lambda step: step, 100)  # type: ignore[arg-type]
     learning = LearningDisplay(reporter, plan, 0, display)
     for step, loss in enumerate([1.0, None, 2.0, 3.0], start=1):

@@ -45,7 +45,8 @@ def test_a_small_screen_shows_a_run_and_keys_work(tmp_path: Path) -> None:
         terminal.press("p")
         terminal.wait_until(lambda text: "paused" not in text, "going on")
         terminal.press("\t")
-        terminal.wait_for("batches", "fill 97%", "network 91%")
+        terminal.wait_for("Batch fill", "charts 2/4")
+        terminal.press_until("\x1b[B", "slots taken 97%")
         terminal.press("\t")
         terminal.wait_for("12 games recorded", "length, plies")
         terminal.press("\x1b[F")
@@ -71,7 +72,7 @@ def test_a_large_screen_uses_its_room_and_follows_its_size(tmp_path: Path) -> No
     made.status(load=load(sims_per_s=1e5), workers=gpus, state="playing", iteration=3)
     with Terminal(["watch", str(made.path)], 200, 60) as terminal:
         text = terminal.wait_for("iteration 3 of 6", "7 gpu 7", "8.1 of 144 GB", "3,296 W", "61 °C")
-        for words in ("loss", "spike rate", "score", "policy against greedy", "Limited by the GPU"):
+        for words in ("Loss", "Spike rate", "Score", "policy against greedy", "Limited by the GPU"):
             assert words in text
         assert len(re.findall("╭", text)) == 10, "workers, six charts, three boxes"
         terminal.resize(80, 24)
@@ -104,7 +105,7 @@ def test_a_run_that_stops_says_so_and_a_newer_one_appears(
         terminal.wait_for("failed: no room on the disk")
         second = training_run(Path("runs/second"), 1, 2)
         os.utime(second.run.config, (4e9, 4e9))
-        terminal.wait_for("second", "learning", "update 120 of 300", "812 samples/s", "40%")
+        terminal.wait_for("second", "learning", "120/300 updates", "812 samples/s", "40%")
         terminal.press("\x03")
         assert terminal.ended() == 130
         assert terminal.is_restored

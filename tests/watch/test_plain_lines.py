@@ -17,7 +17,7 @@ from vecchess.watch.follow import RunFollower, newest_run
 from vecchess.watch.plain_lines import watch_lines
 
 
-def registry(
+def watched(
     monkeypatch: pytest.MonkeyPatch, follower: RunFollower, *events: Callable[[], Any]
 ) -> tuple[int, list[str]]:
     """The exit code and lines when ``events`` happen, one at each look."""
@@ -31,7 +31,7 @@ def test_lines_tell_a_self_play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     made = selfplay_run(tmp_path / "first")
     note = {"time_unix": 5.0, "line": "cpu#0 died"}
     slow = {"time_unix": 4.0, "line": "by a clock that is behind"}
-    code, said = registry(
+    code, said = watched(
         monkeypatch,
         RunFollower(made.path),
         lambda: made.status(games=500, notes=[note], load=load(sims_per_s=16000.0)),
@@ -41,7 +41,7 @@ def test_lines_tell_a_self_play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert said[0] == f"{made.path}: selfplay with tiny-s0-d0.safetensors"
     assert said[1].endswith(
         " 0:01:35  playing  120/4,096 games  9,418 plies/s  fill 97%  network 91%  movers 11%  "
-        "2.66 steps  ETA 0:00:32  Limited by the CPU"
+        "2.66 steps  +0 =8 -0  ETA 0:00:32  [cpu#0 60 games  cpu#1 60 games]  Limited by the CPU"
     )
     assert said[2].endswith("  cpu#0 died")
     assert "500/4,096 games" in said[3]
@@ -56,19 +56,20 @@ def test_lines_tell_a_self_play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_lines_tell_a_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = training_run(tmp_path / "gumbel", 1, 2)
 
-    def resume_command() -> None:
+    def play_match() -> None:
         made.measure("eval", 2, 60, **match("random", 0.75))
         made.status(state="evaluating", iteration=2, load={}, workers=[], eta_s=None)
 
-    code, said = registry(
+    code, said = watched(
         monkeypatch,
         RunFollower(made.path),
-        resume_command,
+        play_match,
         lambda: made.status(state="stopped", why="SIGTERM"),
     )
     assert code == 3
     assert "[1/6]  learning  120/300 updates  812 samples/s  loss 3.88  policy" in said[1]
-    assert said[2] == "[2]  policy against random: 75.0% [67.0%, 83.0%]"
+    assert said[1].endswith("ETA 0:00:12")
+    assert said[2] == "[2]  policy against random: 75.0% [67.0%, 83.0%]  +75 =0 -25"
     assert "[2/6]  evaluating" in said[3]
     assert said[4] == f"{made.path}: stopped by SIGTERM"
     assert said[-1] == f"resume with: vecchess train --run-dir {made.path} --resume"
@@ -81,12 +82,12 @@ def test_times_and_intervals_that_are_none_are_left_out(
     made = selfplay_run(tmp_path)
     made.measure("eval", **match("random", 0.5) | {"score_interval": "no interval"})
 
-    def resume_command() -> None:
+    def play_match() -> None:
         made.measure("eval", **match("greedy", 0.5) | {"score_interval": [0.1, 0.2, 0.3]})
         made.status(state="done", notes=[{"time_unix": 1.79e12, "line": "x"}])
 
-    _, said = registry(monkeypatch, RunFollower(made.path), resume_command)
-    assert said[2:4] == ["  x", "[0]  policy against greedy: 50.0%"]
+    _, said = watched(monkeypatch, RunFollower(made.path), play_match)
+    assert said[2:4] == ["  x", "[0]  policy against greedy: 50.0%  +50 =0 -50"]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_the_exit_code_tells_whether_it_was_done(
         made.killed()
     else:
         made.status(state=state, why="a reason")
-    assert registry(monkeypatch, RunFollower(tmp_path))[0] == code
+    assert watched(monkeypatch, RunFollower(tmp_path))[0] == code
 
 
 def test_the_newest_run_is_taken_and_waited_for(
@@ -114,7 +115,7 @@ def test_the_newest_run_is_taken_and_waited_for(
         made.status(state="done")
         (runs / "no run").mkdir()
 
-    code, said = registry(monkeypatch, RunFollower(None, runs), begin)
+    code, said = watched(monkeypatch, RunFollower(None, runs), begin)
     assert code == 0
     assert said[0] == f"no run in {runs} yet: waiting for one"
     assert said[1].startswith(f"{runs / 'first'}: selfplay")

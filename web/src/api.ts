@@ -1,4 +1,4 @@
-// Questions to the server, answered in JSON.
+// Questions to the server, answered in JSON; in a report, by the report itself.
 import { useEffect, useState } from "preact/hooks";
 
 /** What the server refused, or that it did not answer; the message is a line for people. */
@@ -10,6 +10,20 @@ export class ApiError extends Error {
     super(message);
   }
 }
+
+/** What `vecchess report` puts into a page: the server's answers by path, so that no server is needed. */
+interface Report {
+  version: string;
+  written_unix: number;
+  /** Where it opens, behind the # of the address. */
+  start: string;
+  answers: Record<string, unknown>;
+}
+
+const text = document.getElementById("report")?.textContent;
+
+/** The report that this page is; null on a page that a server serves. */
+export const report = text ? (JSON.parse(text) as Report) : null;
 
 const TIMEOUT_MS = 20_000;
 
@@ -27,6 +41,11 @@ export function post<T>(path: string, body: unknown): Promise<T> {
 }
 
 async function ask<T>(path: string, request: RequestInit): Promise<T> {
+  if (report) {
+    const [asked = ""] = path.split("?", 1);
+    if (!(asked in report.answers)) throw new ApiError("The report does not have it", 404);
+    return report.answers[asked] as T;
+  }
   let answer: Response;
   try {
     answer = await fetch(path, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });

@@ -1,5 +1,7 @@
 // The shell: the line at the top, and the page that the address names.
 import { useEffect, useRef } from "preact/hooks";
+import { report } from "./api";
+import { moment } from "./format";
 import { Compare } from "./pages/compare";
 import { Run } from "./pages/run";
 import { Runs } from "./pages/runs";
@@ -26,6 +28,7 @@ export function App() {
       <main ref={main} tabIndex={-1}>
         <Page place={place} />
       </main>
+      {report && <footer class="muted small">vecchess {report.version}, report of {moment(report.written_unix)}</footer>}
     </>
   );
 }

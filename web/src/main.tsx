@@ -7,6 +7,7 @@ import "./style/base.css";
 import "./style/shell.css";
 import "./style/board.css";
 import "./style/pages.css";
+import { report } from "./api";
 import { App } from "./app";
 import { applyTheme } from "./theme";
 
@@ -15,6 +16,7 @@ function hideToken(): void {
   if (location.search.includes("token=")) history.replaceState(null, "", `/${location.hash}`);
 }
 
+if (report && !location.hash) location.hash = report.start;
 applyTheme();
 hideToken();
 render(<App />, document.getElementById("app")!);

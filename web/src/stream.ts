@@ -1,7 +1,7 @@
 // Server-sent events. One connection carries the topics of all that is on the page; it is closed while the
 // page is hidden, and opened again after it was lost.
 import { useEffect, useState } from "preact/hooks";
-import { get, type ApiError } from "./api";
+import { get, report, type ApiError } from "./api";
 
 export interface Heard<T> {
   value: T | null;
@@ -31,7 +31,7 @@ let retry = 0;
 let silence = 0;
 let pending = false;
 
-function report(now: Connection): void {
+function setConnection(now: Connection): void {
   connection = now;
   for (const tell of watchers) tell();
 }
@@ -47,6 +47,7 @@ function close(): void {
 /** Listen to what is wanted now, if it is not what is being listened to. */
 function reopen(): void {
   pending = false;
+  if (report) return;
   const wanted = document.hidden ? [] : [...listeners.keys()].sort();
   if (source && wanted.join() === open.join()) return;
   close();
@@ -78,7 +79,7 @@ function alive(): void {
   wait = FIRST_WAIT_MS;
   clearTimeout(silence);
   silence = window.setTimeout(lost, SILENCE_MS);
-  if (connection.isLost) report({ isLost: false, why: "" });
+  if (connection.isLost) setConnection({ isLost: false, why: "" });
 }
 
 function lost(): void {
@@ -86,8 +87,8 @@ function lost(): void {
   retry = window.setTimeout(reopen, wait);
   wait = Math.min(2 * wait, LONGEST_WAIT_MS);
   get("/api/about").then(
-    () => source === null && report({ isLost: true, why: "The server sends nothing: perhaps too many pages are open." }),
-    (error: ApiError) => report({ isLost: true, why: error.message }),
+    () => source === null && setConnection({ isLost: true, why: "The server sends nothing: perhaps too many pages are open." }),
+    (error: ApiError) => setConnection({ isLost: true, why: error.message }),
   );
 }
 
@@ -115,7 +116,14 @@ export function useTopic<T>(topic: string | null): Heard<T> {
   return heard.topic === topic ? heard : first<T>(topic);
 }
 
+/** The value of a topic that a report brings along. */
+function reported<T>(topic: string): Heard<T> & { topic: string } {
+  const value = report?.answers[topic === "runs" ? "/api/runs" : topic.replace(/^run\//, "/api/runs/")] as T | undefined;
+  return { topic, value: value ?? null, error: value === undefined ? "It is not in this report" : null };
+}
+
 function first<T>(topic: string | null): Heard<T> & { topic: string | null } {
+  if (report && topic !== null) return reported<T>(topic);
   const data = topic === null ? undefined : newest.get(topic);
   return topic !== null && data !== undefined ? parsed<T>(topic, data, null) : { topic, value: null, error: null };
 }

@@ -99,7 +99,7 @@ export interface GamePage {
   total: number;
   first: number;
   per_page: number;
-  games: { number: number; plies: number; result: string; termination: string }[];
+  games: { number: number; plies: number; result: string; termination: string; why?: string }[];
 }
 
 /** One board of the grid. */
@@ -136,6 +136,22 @@ export interface Game {
   next: number | null;
 }
 
+/** A chart of measurements: `curves` are fields of the lines of `kind` and their names. */
+export interface ChartSpec {
+  key: string;
+  kind: "learn" | "load";
+  title: string;
+  curves: [field: string, name: string][];
+  share: boolean;
+  from_zero: boolean;
+}
+
+/** Facts about a run in words, and its settings that are not the defaults. */
+export interface Facts {
+  facts: [name: string, value: string][];
+  settings: [name: string, value: string][];
+}
+
 /** Lines of metrics, by column. */
 export interface Columns {
   kind: string;
@@ -154,4 +170,6 @@ export interface Rated {
   elo: number | null;
   elo_low: number | null;
   elo_high: number | null;
+  /** What it took to make, by unit. */
+  cost?: Record<string, unknown>;
 }

@@ -11,8 +11,8 @@ from vecchess_cli.output import notes, print_json, results, table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from vecchess.analysis.run_analysis import Analysis
 
+    from vecchess.analysis.run_analysis import Analysis
     from vecchess.search.principal_variations import Line
 
 EXAMPLES = """Search a position and print its best lines.

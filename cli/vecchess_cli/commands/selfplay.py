@@ -120,7 +120,7 @@ def _histogram(lengths: dict[str, int], max_plies: int) -> str:
     if not lengths:
         return ""
     from vecchess.store.stats import LENGTH_BIN
-    from vecchess.watch.game_panels import sparkline
+    from vecchess.watch.screen import sparkline
 
     counts = {int(low): count for low, count in lengths.items()}
     end = min(max(counts) + LENGTH_BIN, max_plies)

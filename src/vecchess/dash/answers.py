@@ -9,14 +9,19 @@ from starlette.responses import JSONResponse
 from vecchess.errors import DataError, VecchessError
 
 
-class SafeJSONResponse(JSONResponse):
+def as_json(content: Any) -> bytes:
     """Plain values as JSON. Bytes of file names that are not UTF-8 become question marks, so that
     one such name does not make the whole answer fail."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
+
+
+class SafeJSONResponse(JSONResponse):
+    """An answer of plain values."""
 
     def render(self, content: Any) -> bytes:
-        """As JSON."""
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode("utf-8", "replace")
+        """The answer's bytes, see ``as_json``."""
+        return as_json(content)
 
 
 class RequestRefused(VecchessError):  # noqa: N818  (the name says what happened)

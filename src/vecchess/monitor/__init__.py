@@ -5,8 +5,7 @@
 - ``status_reader`` the status of one machine, ``status.json``
 - ``bottleneck`` the stage that limits the speed, and advice
 - ``series`` measurements: lines of ``metrics.jsonl`` by kind
-- ``charts`` charts of the measurements, for every program that draws them
-- ``axis`` round figures for the axes of charts
+- ``charts`` which measurements are drawn, for terminal and pages
 - ``manifest_tail`` shards and counts of recorded games
 - ``recorded_games`` outcomes of all recorded games, and any game by its number
 - ``live_games_reader`` games in progress that workers show

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from vecchess.monitor.status_reader import Values, number
+from vecchess.selfplay.supervisor.status_view import Values, number
 
 NEARLY_ALL = 0.9
 """Share of the slots that can be filled, below which they are not."""

@@ -1,17 +1,16 @@
-"""The charts of a run: which measurements they show, whichever program draws them."""
+"""The charts of a run: ``CHARTS`` says once what is drawn, in the terminal and on pages."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from math import ceil, floor, log10
+from math import log10
 from statistics import median
 from typing import Any
 
-from vecchess.monitor.axis import bounds, format_figure, ticks
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.series import Line
-from vecchess.monitor.status_reader import MOST as LARGEST
-from vecchess.monitor.status_reader import number
+from vecchess.selfplay.supervisor.status_view import MOST as LARGEST
+from vecchess.selfplay.supervisor.status_view import number
 
 MOST = 400
 """Points of a curve at most."""
@@ -19,30 +18,61 @@ GAP = 3
 """A pause between two lines that is longer than this many usual ones counts as one usual one."""
 MINUTES = "minutes of play"
 UNITS = ("GPU-hours", "core-hours")
-LEARNING: tuple[tuple[str, str, str, dict[str, str]], ...] = (
-    ("loss", "loss", "", {"total": "loss", "policy": "loss_policy", "value": "loss_value"}),
-    ("top1", "best move predicted", "share", {"top 1": "top1"}),
-    ("spikes", "spike rate", "share", {"all layers": "spike_rate"}),
-    ("entropy", "entropy of the policy", "", {"nats": "entropy"}),
-    ("ratios", "ratios beyond the clip range", "share", {"all updates": "clipped"}),
-    ("lr", "learning rate", "", {"rate": "lr"}),
-)
-"""Charts of updates: key, title, unit, fields of metrics by the names of their curves."""
-LOAD: tuple[tuple[str, str, str, dict[str, str]], ...] = (
-    ("speed", "speed", "", {"plies/s": "plies_per_s"}),
-    ("batches", "batches", "share",
-     {"fill": "batch_fill", "network": "device_busy", "loop": "host_busy", "movers": "mover_busy"}),
-    ("steps", "time steps a position", "", {"mean": "mean_time_steps"}),
-    ("searches", "searches", "", {"simulations/s": "sims_per_s"}),
-    ("gpu", "GPU", "share", {"in use": "gpu_util"}),
-    ("power", "power of the GPUs", "", {"watts": "gpu_power_w"}),
-)  # fmt: skip
-"""Charts of play, in the same way."""
-ALWAYS_ABOVE_0 = ("mean_time_steps", "sims_per_s", "host_busy")
-"""Curves that are left out where all figures are 0: no network, search or GPU was at work."""
-FROM_ZERO = ("speed", "searches", "power")
-"""Charts whose vertical axis begins at 0 though no share is drawn."""
 Points = list[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class ChartSpec:
+    """One chart of the fields of a kind of metrics lines; others are drawn in ways of their own."""
+
+    key: str
+    kind: str
+    """ "learn" (figures of updates) or "load" (throughput of play)."""
+    title: str
+    curves: dict[str, str]
+    """Names of curves by field. Load that is 0 all the time is not drawn: nothing was at work."""
+    share: bool = False
+    """Values are shares of 1."""
+    from_zero: bool = False
+    """The vertical axis begins at 0: a ripple of a rate would look like a fall."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; curves as [field, name]."""
+        return vars(self) | {"curves": list(self.curves.items())}
+
+
+def _updates(key: str, title: str, curves: dict[str, str], **how: bool) -> ChartSpec:
+    return ChartSpec(key, "learn", title, curves, **how)
+
+
+def _rates(key: str, title: str, curves: dict[str, str], share: bool = False) -> ChartSpec:
+    return ChartSpec(key, "load", title, curves, share, from_zero=True)
+
+
+CHARTS = (
+    _updates("loss", "Loss", {"loss": "total", "loss_policy": "policy", "loss_value": "value"}),
+    _updates("top1", "Best move predicted", {"top1": "top 1"}, share=True),
+    _updates("spikes", "Spike rate", {"spike_rate": "mean"}, share=True, from_zero=True),
+    _updates("cross_entropy", "Cross-entropy to the target", {"cross_entropy": "nats"}),
+    _updates("entropy", "Entropy of the policy", {"entropy": "nats"}, from_zero=True),
+    _updates("kl", "Divergence (KL)", {"kl": "nats"}, from_zero=True),
+    _updates("ratios", "Ratios beyond the clip range", {"clipped": "all updates"}, share=True),
+    _updates("lr", "Learning rate", {"lr": "rate"}, from_zero=True),
+    _updates("samples", "Samples a second", {"samples_per_s": "samples/s"}, from_zero=True),
+    _rates("speed", "Speed", {"plies_per_s": "plies/s", "evals_per_s": "evaluations/s"}),
+    _rates("games", "Games a second", {"games_per_s": "games/s"}),
+    _rates("searches", "Simulations a second", {"sims_per_s": "simulations/s"}),
+    _rates("busy", "Busy", {"device_busy": "network", "host_busy": "loop", "mover_busy": "movers",
+                            "gpu_util": "GPU"}, share=True),
+    _rates("fill", "Batch fill", {"batch_fill": "slots taken", "full_batches": "full batches"},
+           share=True),
+    _rates("steps", "Time steps a position", {"mean_time_steps": "mean"}),
+    _rates("queue", "Queue age, 99th percentile, ms", {"queue_age_p99_ms": "ms"}),
+    _rates("cache", "Evaluations known to the cache", {"cache_hit_rate": "hits"}, share=True),
+    _rates("memory", "Memory of games and trees, MB", {"games_mb": "MB"}),
+    _rates("gpu_memory", "GPU memory, MB", {"gpu_memory_mb": "MB"}),
+    _rates("power", "GPU power, W", {"gpu_power_w": "W"}),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,8 +82,6 @@ class Curve:
     name: str
     points: Points
     """(x, y), x ascending."""
-    bands: Points | None = None
-    """95 % interval (low, high) of each point, where one is known."""
 
 
 @dataclass(frozen=True)
@@ -64,51 +92,30 @@ class Chart:
     title: str
     x: str
     """What the horizontal axis counts: "updates", "minutes of play", "iterations", "samples"."""
-    unit: str
-    """ "share" of 1, or "" for plain numbers."""
-    curves: list[Curve]
+    curves: list[Curve] = field(default_factory=list)
+    share: bool = False
+    from_zero: bool = False
     is_logarithmic: bool = False
     """Places on the horizontal axis are logarithms to base 10."""
-
-    def x_bounds(self) -> tuple[float, float]:
-        """First and last place on the horizontal axis; they differ."""
-        places = [x for curve in self.curves for x, _ in curve.points]
-        first, last = min(places), max(places)
-        return first, last if last > first else first + 1
-
-    def x_ticks(self, most: int) -> list[float]:
-        """About ``most`` round places on the horizontal axis, whole where it counts something."""
-        if self.is_logarithmic:
-            return _decade_ticks(*self.x_bounds(), most)
-        found = ticks(*self.x_bounds(), most)
-        return [tick for tick in found if self.x == MINUTES or tick == round(tick)]
-
-    def x_figure(self, tick: float) -> str:
-        """What stands below a place on the horizontal axis."""
-        return f"{10**tick:.3g}" if self.is_logarithmic else format_figure(tick)
-
-    def y_bounds(self) -> tuple[float, float]:
-        """Round bounds of the vertical axis. Shares and rates begin at 0, or a ripple would look
-        like a fall; scores go from 0 to 1."""
-        values = [y for curve in self.curves for _, y in curve.points]
-        values += [y for curve in self.curves for band in curve.bands or [] for y in band]
-        if self.key == "score":
-            values += [0.0, 1.0]
-        return bounds(values, self.unit == "share" or self.key in FROM_ZERO)
 
 
 def charts(view: RunView, most: int = MOST) -> list[Chart]:
     """All charts that the run has figures for, those of its purpose first."""
-    found = [*_learning(view, most), *_strength(view, most)]
-    found += [*_playing(view, most), *_generations(view, most)]
-    return [chart for chart in found if chart.curves]
+    lines = {"learn": view.series.lines("learn", most), "load": _timed_load(view, most)}
+    measured = {
+        kind: [_measured(spec, lines[kind]) for spec in CHARTS if spec.kind == kind]
+        for kind in lines
+    }
+    found = [*measured["learn"], *_strength(view, most), *measured["load"]]
+    return [chart for chart in [*found, *_generations(view, most)] if chart.curves]
 
 
-def _learning(view: RunView, most: int) -> Iterable[Chart]:
-    lines = view.series.lines("learn", most)
-    for key, title, unit, names in LEARNING:
-        curves = [_curve(name, lines, "step", _at(field)) for name, field in names.items()]
-        yield Chart(key, title, "updates", unit, _drawn(curves))
+def _measured(spec: ChartSpec, lines: list[Line]) -> Chart:
+    is_load = spec.kind == "load"
+    x, place = (MINUTES, "minutes") if is_load else ("updates", "step")
+    curves = [_curve(name, lines, place, _at(key)) for key, name in spec.curves.items()]
+    drawn = [one for one in curves if not is_load or any(y for _, y in one.points)]
+    return Chart(spec.key, spec.title, x, _with_points(drawn), spec.share, spec.from_zero)
 
 
 def _strength(view: RunView, most: int) -> Iterable[Chart]:
@@ -116,24 +123,20 @@ def _strength(view: RunView, most: int) -> Iterable[Chart]:
     for line in view.series.lines("eval", most):
         name = f"{line.get('player', '')} against {line.get('opponent', '')}"
         matches.setdefault(name, []).append(line)
-    if curve := view.costs():
-        yield _by_cost(curve)
-    scores = [
-        _curve(name, lines, "iteration", _at("score"), _interval("score"))
-        for name, lines in matches.items()
-    ]
-    yield Chart("score", "score", "iterations", "share", _drawn(scores))
+
+    def by_iteration(key: str) -> list[Curve]:
+        found = [_curve(name, lines, "iteration", _at(key)) for name, lines in matches.items()]
+        return _with_points(found)
+
+    if points := view.costs():
+        yield _by_cost(points)
+    yield Chart("score", "Score", "iterations", by_iteration("score"), True, True)
     if curve := view.elo():
         x = "samples" if all(is_number(point.get("samples")) for point in curve) else "network"
         points = [point | {"network": place} for place, point in enumerate(curve)]
-        rated = _curve("rated", points, x, _at("elo"), _interval("elo"))
-        yield Chart("elo", "Elo, rated", x, "", _drawn([rated]))
+        yield Chart("elo", "Elo, rated", x, _with_points([_curve("rated", points, x, _at("elo"))]))
     else:
-        elos = [
-            _curve(name, lines, "iteration", _at("elo"), _interval("elo"))
-            for name, lines in matches.items()
-        ]
-        yield Chart("elo", "Elo difference", "iterations", "", _drawn(elos))
+        yield Chart("elo", "Elo difference", "iterations", by_iteration("elo"))
 
 
 def _by_cost(points: list[Line]) -> Chart:
@@ -145,24 +148,15 @@ def _by_cost(points: list[Line]) -> Chart:
         for point, cost in zip(points, costs, strict=True)
         if is_number(cost.get(unit)) and cost[unit] > 0
     ]
-    rated = _curve("rated", lines, "place", _at("elo"), _interval("elo"))
-    return Chart("cost", "Elo by cost", unit, "", _drawn([rated]), is_logarithmic=True)
+    rated = _with_points([_curve("rated", lines, "place", _at("elo"))])
+    return Chart("cost", "Elo by cost", unit, rated, is_logarithmic=True)
 
 
-def _decade_ticks(first: float, last: float, most: int) -> list[float]:
-    """Logarithms of 1, 2, 5, 10, 20 ... from ``first`` to ``last``, about ``most`` of them; both
-    ends where there are too few."""
-    decades = range(floor(first), ceil(last) + 1)
-    found = [decade + log10(digit) for decade in decades for digit in (1, 2, 5)]
-    inside = [tick for tick in found if first <= tick <= last]
-    return inside[:: -(-len(inside) // max(most, 1))] if len(inside) > 1 else [first, last]
-
-
-def _playing(view: RunView, most: int) -> Iterable[Chart]:
+def _timed_load(view: RunView, most: int) -> list[Line]:
+    """Lines of load with the minutes of play before each."""
     lines = view.series.lines("load", most)
     times = _minutes_of_play([number(line, "time_unix") for line in lines])
-    lines = [line | {"minutes": time} for line, time in zip(lines, times, strict=True)]
-    yield from _load_charts(lines, "minutes", _at)
+    return [line | {"minutes": time} for line, time in zip(lines, times, strict=True)]
 
 
 def _minutes_of_play(times: list[float]) -> list[float]:
@@ -176,50 +170,19 @@ def _minutes_of_play(times: list[float]) -> list[float]:
 
 def _generations(view: RunView, most: int) -> Iterable[Chart]:
     lines = view.series.lines("play", most)
-    if not view.series.kinds.get("load"):
-        yield from _load_charts(lines, "iteration", _in_loads)
-
-    shares = [
-        _curve(name, lines, "iteration", _share(key))
-        for name, key in (("White", "white_wins"), ("draws", "draws"), ("Black", "black_wins"))
-    ]
-    yield Chart("results", "results", "iterations", "share", _drawn(shares))
+    names = {"white_wins": "White", "draws": "draws", "black_wins": "Black"}
+    shares = [_curve(name, lines, "iteration", _share(key)) for key, name in names.items()]
+    yield Chart("results", "Results", "iterations", _with_points(shares), True, True)
     lengths = _curve("plies a game", lines, "iteration", _at("mean_length"))
-    yield Chart("length", "length of games", "iterations", "", _drawn([lengths]))
+    yield Chart("length", "Length of games", "iterations", _with_points([lengths]))
 
 
-def _load_charts(
-    lines: list[Line], x: str, figure: Callable[[str], Callable[[Line], Any]]
-) -> Iterable[Chart]:
-    axis = "iterations" if x == "iteration" else MINUTES
-    for key, title, unit, names in LOAD:
-        curves = [
-            _curve(name, lines, x, figure(field))
-            for name, field in names.items()
-            if field not in ALWAYS_ABOVE_0 or any(map(figure(field), lines))
-        ]
-        yield Chart(key, title, axis, unit, _drawn(curves))
+def _curve(name: str, lines: Iterable[Line], x: str, value: Callable[[Line], Any]) -> Curve:
+    found: list[tuple[Any, Any]] = [(line.get(x), value(line)) for line in lines]
+    return Curve(name, [(float(at), float(y)) for at, y in found if is_number(at) and is_number(y)])
 
 
-def _curve(
-    name: str,
-    lines: Iterable[Line],
-    x: str,
-    value: Callable[[Line], Any],
-    interval: Callable[[Line], tuple[float, float] | None] = lambda line: None,
-) -> Curve:
-    points, bands = Points(), Points()
-    for line in lines:
-        place, y = line.get(x), value(line)
-        if place is None or not (is_number(place) and is_number(y)):
-            continue
-        points.append((float(place), float(y)))
-        bands.append(interval(line) or (y, y))
-    has_bands = any(low < high for low, high in bands)
-    return Curve(name, points, bands if has_bands else None)
-
-
-def _drawn(curves: Iterable[Curve]) -> list[Curve]:
+def _with_points(curves: Iterable[Curve]) -> list[Curve]:
     return [curve for curve in curves if curve.points]
 
 
@@ -246,20 +209,6 @@ def _share(key: str) -> Callable[[Line], Any]:
     return value
 
 
-def _in_loads(key: str) -> Callable[[Line], Any]:
-    """A field of a generation's machines: rates added up, others averaged."""
-
-    def value(line: Line) -> Any:
-        loads = line.get("loads")
-        loads = [one for one in loads if isinstance(one, dict)] if isinstance(loads, list) else []
-        numbers = [one[key] for one in loads if is_number(one.get(key))]
-        if not numbers:
-            return None
-        return sum(numbers) / (1 if key.endswith("_per_s") else len(numbers))
-
-    return value
-
-
 def interval_of(line: Line, key: str) -> tuple[float, float] | None:
     """(low, high) of a figure, in either of the ways in which one is written; None where it is
     not known."""
@@ -267,10 +216,6 @@ def interval_of(line: Line, key: str) -> tuple[float, float] | None:
     if not isinstance(found, list) or len(found) != 2 or not all(map(is_number, found)):
         return None
     return found[0], found[1]
-
-
-def _interval(key: str) -> Callable[[Line], tuple[float, float] | None]:
-    return lambda line: interval_of(line, key)
 
 
 def is_number(value: Any) -> bool:

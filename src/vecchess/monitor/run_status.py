@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.monitor.bottleneck import Bottleneck, find_bottleneck
-from vecchess.monitor.status_reader import OVER, StatusReader, Values, number
+from vecchess.monitor.status_reader import OVER, StatusReader
 from vecchess.monitor.timestamps import format_time, rounded_duration
 from vecchess.runtime.reporting import as_clock
 from vecchess.runtime.signals import stopped_text
+from vecchess.selfplay.supervisor.status_view import Values, number, progress_of, seconds_of
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.store.stats import GameStats
 
@@ -59,7 +60,7 @@ class RunStatus:
     """Played and wanted positions of a training's generation; 0 in self-play."""
     eta_s: float | None = None
     load: Values = field(default_factory=dict)
-    """As ``selfplay.meter.Throughput.to_dict``; {} while nothing plays."""
+    """As ``worker_throughput.Throughput.to_dict``; {} while nothing plays."""
     workers: list[Values] = field(default_factory=list)
     """Each with its "machine"."""
     devices: list[str] = field(default_factory=list)
@@ -76,25 +77,9 @@ class RunStatus:
     """The object that --json prints, once the run ended."""
 
     @property
-    def games_text(self) -> str:
-        """Games of this stage in words, or of a training positions; "" where there are none."""
-        if self.positions_target:
-            return f"{self.positions:,}/{self.positions_target:,} positions"
-        of = f"/{self.target:,}" if self.target else ""
-        return f"{self.games:,}{of} games" if self.target or self.games else ""
-
-    @property
     def progress(self) -> float | None:
         """Share of this stage that is done, 0 to 1; None where that is not known."""
-        step, steps = number(self.learning, "step"), number(self.learning, "steps")
-        if self.state == "learning" and steps:
-            return min(step / steps, 1.0)
-        done, wanted = self.games, self.target
-        if self.positions_target:
-            done, wanted = self.positions, self.positions_target
-        if self.state == "evaluating" or not wanted:
-            return None
-        return min(done / wanted, 1.0)
+        return progress_of(vars(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -135,7 +120,7 @@ def run_status_of(
         machines=len(statuses),
         started_unix=first.number("started_unix"),
         updated_unix=first.number("updated_unix"),
-        seconds=_seconds(first),
+        seconds=seconds_of(first.values),
         net=first.text("net"),
         iteration=int(first.number("iteration")),
         iterations=int(first.number("iterations")),
@@ -173,13 +158,9 @@ def _state(status: StatusReader, changed_unix: float) -> tuple[str, float | None
     return "unknown", age, age > SILENT_S
 
 
-def _seconds(status: StatusReader) -> float:
-    return max(status.number("updated_unix") - status.number("started_unix"), 0.0)
-
-
 def _why(status: StatusReader, state: str, age_s: float | None, path: Path) -> str:
     """One line on how the run ended, or why little is known."""
-    reason, took = status.text("why"), _seconds(status)
+    reason, took = status.text("why"), seconds_of(status.values)
     ago = "" if age_s is None else f"{rounded_duration(age_s)} ago"
     if state == "unknown":
         if not path.is_dir():

@@ -4,10 +4,10 @@ import os
 import socket
 import time
 from pathlib import Path
-from typing import Any
 
 from vecchess.monitor.small_file import SmallFile
 from vecchess.safe_parse import parse_json_object, to_json_value
+from vecchess.selfplay.supervisor.status_view import Values, mapping, number
 from vecchess.store.status_file import SCHEMA
 
 FRESH_S = 10.0
@@ -16,10 +16,7 @@ SKEW_S = 300.0
 """Clocks of two machines differ by so much at most. A status that another machine wrote counts as
 new if its time is as near as that, until it has been watched for ``FRESH_S``."""
 STATES = ("starting", "playing", "learning", "evaluating", "done", "stopped", "failed")
-MOST = 1e15
-"""Larger values, and what is no number, count as 0."""
 OVER = ("done", "stopped", "failed", "gone")
-Values = dict[str, Any]
 
 
 class StatusReader:
@@ -58,8 +55,7 @@ class StatusReader:
 
     def mapping(self, key: str) -> Values:
         """An object; {} where there is none."""
-        value = self.values.get(key)
-        return value if isinstance(value, dict) else {}
+        return mapping(self.values, key)
 
     def mappings(self, key: str) -> list[Values]:
         """The objects of a list."""
@@ -92,14 +88,6 @@ class StatusReader:
             return age is not None and age <= FRESH_S
         watched_s = time.monotonic() - self._changed_at
         return abs(self._lag_s) <= SKEW_S and watched_s <= FRESH_S
-
-
-def number(values: Values, key: str) -> float:
-    """A number of ``values``; 0 where there is none."""
-    value = values.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0.0
-    return float(value) if abs(value) <= MOST else 0.0
 
 
 def is_alive(pid: int) -> bool:

@@ -11,10 +11,10 @@ from vecchess.config import BUILT_IN_NETS, SelfplayConfig, build, read_toml, to_
 from vecchess.errors import ConfigError
 from vecchess.machine_limits import memory_text
 from vecchess.runtime.devices import Device, parse_gpus, share_out
+from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.selfplay.games.openings import start_table
-from vecchess.selfplay.supervisor.selfplay_progress import SelfplayDisplay
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
 from vecchess.selfplay.supervisor.supervisor import RunResult, Supervisor
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
@@ -84,7 +84,7 @@ def play_run(
             status.log.write_changes(run.write_config(to_toml(given)))
             precompiler.finish(net_file)
         config_here = with_remembered_slots(config, network.config, devices)
-        display = SelfplayDisplay(console, quiet)
+        display = ProgressDisplay(console, quiet)
         result = _play(config_here, net_file, run, devices, display, status, stops)
         summary = _summary(config, run, devices, result)
         status.finish(summary)
@@ -116,7 +116,7 @@ def _play(
     net_file: str,
     run: RunFolder,
     devices: list[Device],
-    display: SelfplayDisplay,
+    display: ProgressDisplay,
     status: StatusWriter,
     stops: StopSignals,
 ) -> RunResult:
@@ -132,7 +132,7 @@ def _play(
         games = IdSet([(0, config.num_games)])
         supervisor.ledger.open(games)
         if not display.is_quiet:
-            display.report_line(_announcement(supervisor, net_file, run))
+            display.print(_announcement(supervisor, net_file, run))
         return supervisor.play(net_file, games)
 
 

@@ -15,18 +15,17 @@ from vecchess.config import TrainConfig, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.importers.recorded_places import check_places
 from vecchess.runtime.devices import Device, parse_gpus, seen_among
+from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.selfplay.games.openings import start_table
-from vecchess.selfplay.supervisor.selfplay_progress import SelfplayDisplay
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
-from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
+from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import MACHINES, RunFolder
-from vecchess.store.run_log import LogEvent, no_event
 from vecchess.store.run_pins import (
     absolute_paths,
     check_resumable,
@@ -205,12 +204,10 @@ def open_supervisor(
     settings = selfplay_config(trainer.config, trainer.config.net)
     settings = with_remembered_slots(settings, trainer.learner.net.config, devices)
     reporter = trainer.reporter
-    with SelfplayDisplay(console, quiet or not trainer.ranks.is_main) as shown:
-        watcher: SelfplayWatcher = shown
-        log_event: LogEvent = no_event
-        if reporter.status is not None:
-            watcher = StatusWatcher(shown, reporter.status, reporter.log_load)
-            log_event = reporter.status.log.write
+    with ProgressDisplay(console, quiet or not trainer.ranks.is_main) as display:
+        assert reporter.status is not None, "each machine's first rank has a status"
+        watcher = StatusWatcher(display, reporter.status, reporter.log_load)
+        log_event = reporter.status.log.write
         rest = (watcher, trainer.stop, log_event, Seating.of(trainer.config))
         with Supervisor(settings, trainer.run, devices, *rest) as supervisor:
             yield supervisor

@@ -11,6 +11,7 @@ from rich.console import Console
 from vecchess.config import TrainConfig
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.reporting import as_clock
+from vecchess.selfplay.supervisor.status_view import match_line, metric_figures, show_status
 from vecchess.store.metrics import THROUGHPUT, MetricsLog
 from vecchess.store.status_file import State, StatusWriter
 from vecchess.train.data.batch_spec import IterationPlan
@@ -21,12 +22,6 @@ from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.step.learner import Learner
 from vecchess.train.training_matches import OPPONENTS, player_name, player_queries
 
-COLUMNS = [
-    ("loss", "loss"), ("policy", "loss_policy"), ("value", "loss_value"), ("entropy", "entropy"),
-    ("top-1", "top1"), ("kl", "kl"), ("clipped", "clipped"),
-    ("spikes", "spike_rate"), ("lr", "lr"),
-]  # fmt: skip
-"""Heading and metric of the figures in a line about learning."""
 RATIOS = ("ratio_error", "clipped", "acting_error")
 """Figures of probability ratios. Before anything was learnt from a generation PPO's first two are
 0, and the last one is where the learner is the network that acted, in int8."""
@@ -80,7 +75,7 @@ class LearningDisplay:
             self._reporter.log_steps(means)
             self._sums.clear()
             self._counts.clear()
-        self._display.update(lambda: self._text(step))
+        show_status(self._display, self._reporter.status_facts, *self._rank_lines())
 
     def _facts(self, step: int) -> dict[str, Any]:
         """The progress for ``status.json``."""
@@ -93,21 +88,14 @@ class LearningDisplay:
             **{name: round(value, 6) for name, value in self.means.items()},
         }
 
-    def _text(self, step: int) -> str:
-        rate = (step - self._first) / self.seconds
-        left = as_clock((self._plan.num_steps - step) / rate) if rate else "-:--:--"
-        samples = rate * self._reporter.config.batch_size
-        text = (
-            f"{self._reporter.title}  learning {step:,} of {self._plan.num_steps:,} updates  "
-            f"{samples:,.0f} samples/s  {format_metrics(self.means)}  ETA {left}"
-        )
+    def _rank_lines(self) -> list[str]:
+        """A line for each rank where there are several: its rows, and the time it waits."""
         if len(self.waits) == 1:
-            return text
-        lines = [
+            return []
+        return [
             f"  rank {rank}: {rows:,} rows, waits {wait / self.seconds:.0%}"
             for rank, (rows, wait) in enumerate(zip(self._reporter.rows, self.waits, strict=True))
         ]
-        return "\n".join([text, *lines])
 
 
 class TrainReporter:
@@ -167,6 +155,10 @@ class TrainReporter:
         if self.status is not None:
             self.status.update(state=state, load={}, workers=[], learning={}, eta_s=None)
 
+    def status_facts(self) -> dict[str, Any]:
+        """What the status says; of a rank without one, the state alone."""
+        return {"state": "learning"} if self.status is None else self.status.facts
+
     def set_learning(self, facts: dict[str, Any]) -> None:
         """Write the progress of learning to the status."""
         if self.status is not None:
@@ -185,7 +177,7 @@ class TrainReporter:
         samples = (learning.done - first) * self.config.batch_size
         self.report_line(
             f"{self.title}  learnt {samples:,} samples in {as_clock(learning.seconds)} "
-            f"({samples / learning.seconds:,.0f}/s)  {format_metrics(learning.means)}"
+            f"({samples / learning.seconds:,.0f}/s)  {'  '.join(metric_figures(learning.means))}"
         )
         if learning.ratios:
             self.report_line(ratios_line(self.title, learning.ratios))
@@ -237,7 +229,7 @@ class TrainReporter:
 
     def log_match(self, match: dict[str, Any]) -> None:
         """Log and print a progress match."""
-        self.report_line(match_line(self.title, match))
+        self.report_line(match_line(self.title, match, match["score_interval"]))
         facts = {key: match[key] for key in match if key != "iteration"}
         best = player_name(player_queries(self.config)[-1])
         self._write("eval", facts, plotted_match(match, best))
@@ -265,11 +257,6 @@ def plotted_match(match: dict[str, Any], best: str) -> dict[str, Any]:
     if (player, opponent) == (best, OPPONENTS[0]):
         plotted["elo"] = match["elo"]
     return plotted
-
-
-def format_metrics(means: dict[str, float]) -> str:
-    """Losses, entropy, spike rate and learning rate, as far as ``means`` has them."""
-    return "  ".join(f"{name} {means[key]:.3g}" for name, key in COLUMNS if key in means)
 
 
 def ratios_line(title: str, ratios: dict[str, float]) -> str:
@@ -313,13 +300,4 @@ def gate_line(title: str, facts: dict[str, Any]) -> str:
         f"{title}  gate: {verdict} against {facts['opponent']} after {facts['games']} games  "
         f"+{facts['wins']} ={facts['draws']} -{facts['losses']}  "
         f"LLR {facts['sprt']['llr']:.2f} ({facts['sprt']['state']})"
-    )
-
-
-def match_line(title: str, match: dict[str, Any]) -> str:
-    """The line about a progress match, from the network's view."""
-    low, high = match["score_interval"]
-    return (
-        f"{title}  {match['player']} against {match['opponent']}: {match['score']:.1%} "
-        f"[{low:.1%}, {high:.1%}]  +{match['wins']} ={match['draws']} -{match['losses']}"
     )

@@ -5,20 +5,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from vecchess.monitor.charts import interval_of
-from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
-from vecchess.monitor.status_reader import number
 from vecchess.monitor.timestamps import format_time
-from vecchess.runtime.reporting import ReportLine, as_clock
+from vecchess.runtime.reporting import ReportLine
+from vecchess.selfplay.supervisor.status_view import match_line, status_line
 from vecchess.watch.follow import RunFollower
 
 LOOK_S = 0.5
 """Seconds between two reads of a run; lines are printed less often."""
 EXIT_DONE, EXIT_NOT_DONE = 0, 3
-LOSSES = (
-    ("loss", "loss"), ("policy", "loss_policy"), ("value", "loss_value"), ("top-1", "top1"),
-    ("spikes", "spike_rate"),
-)  # fmt: skip
 
 
 def watch_lines(follower: RunFollower, interval_s: float, report_line: ReportLine) -> int:
@@ -37,30 +32,9 @@ def watch_lines(follower: RunFollower, interval_s: float, report_line: ReportLin
             if view.status.is_over:
                 return _print_end(view, report_line)
             if time.monotonic() >= due:
-                report_line(status_line(view.status))
+                report_line(status_line(view.status.to_dict()))
                 due = time.monotonic() + interval_s
         time.sleep(min(LOOK_S, interval_s))
-
-
-def status_line(now: RunStatus) -> str:
-    """The status of a run in a line."""
-    parts = [f"{as_clock(now.seconds):>8}"]
-    if now.iterations:
-        parts.append(f"[{now.iteration}/{now.iterations}]")
-    parts.append(now.state)
-    if now.state == "learning":
-        parts += _learning(now.learning)
-    elif now.games_text:
-        parts.append(now.games_text)
-    if now.load:
-        parts += _load(now.load)
-    if now.eta_s is not None:
-        parts.append(f"ETA {as_clock(now.eta_s)}")
-    if now.bottleneck.label:
-        parts.append(now.bottleneck.label)
-    if now.state == "unknown":
-        parts.append(now.why)
-    return "  ".join(parts)
 
 
 class _News:
@@ -85,18 +59,13 @@ class _News:
         self._noted = set(notes)
         if matches > self._matched:
             for match in view.series.lines("eval")[self._matched - matches :]:
-                yield match_line(match)
+                yield progress_match(match)
         self._matched = matches
 
 
-def match_line(match: dict[str, Any]) -> str:
+def progress_match(match: dict[str, Any]) -> str:
     """The result of a match for progress in a line."""
-    found = interval_of(match, "score")
-    interval = f" [{found[0]:.1%}, {found[1]:.1%}]" if found else ""
-    return (
-        f"[{match.get('iteration', 0)}]  {match.get('player')} against {match.get('opponent')}: "
-        f"{number(match, 'score'):.1%}{interval}"
-    )
+    return match_line(f"[{match.get('iteration', 0)}]", match, interval_of(match, "score"))
 
 
 def _print_end(view: RunView, report_line: ReportLine) -> int:
@@ -111,22 +80,3 @@ def _print_end(view: RunView, report_line: ReportLine) -> int:
     if now.resume_command:
         report_line(f"resume with: {now.resume_command}")
     return EXIT_DONE if now.state == "done" else EXIT_NOT_DONE
-
-
-def _learning(learning: dict[str, Any]) -> Iterator[str]:
-    yield f"{number(learning, 'step'):,.0f}/{number(learning, 'steps'):,.0f} updates"
-    yield f"{number(learning, 'samples_per_s'):,.0f} samples/s"
-    for name, key in LOSSES:
-        if key in learning:
-            yield f"{name} {number(learning, key):.3g}"
-
-
-def _load(load: dict[str, Any]) -> Iterator[str]:
-    yield f"{number(load, 'plies_per_s'):,.0f} plies/s"
-    if number(load, "sims_per_s"):
-        yield f"{number(load, 'sims_per_s'):,.0f} sims/s"
-    yield f"fill {number(load, 'batch_fill'):.0%}"
-    yield f"network {number(load, 'device_busy'):.0%}"
-    yield f"movers {number(load, 'mover_busy'):.0%}"
-    if steps := number(load, "mean_time_steps"):
-        yield f"{steps:.2f} steps"

@@ -3,6 +3,8 @@ import { useMemo } from "preact/hooks";
 import { AxisChoice, axisOf, type Axis } from "../parts/axis_choice";
 import { Chart, type Curve } from "../parts/chart";
 import { Empty } from "../parts/empty";
+import { FactsOf } from "../parts/facts";
+import { axisOfValues, useCharts } from "../parts/measured";
 import { Settings } from "../parts/settings";
 import { go, link, usePlace, type Place } from "../router";
 import { useAll } from "../many";
@@ -60,6 +62,7 @@ function Chooser({ runs, chosen, place }: { runs: RunLine[]; chosen: string[]; p
 function Comparison({ runs, place }: { runs: RunLine[]; place: Place }) {
   const paths = runs.flatMap((run) => KINDS.map((kind) => seriesPath(run.id, kind)));
   const asked = useAll<Columns>(paths);
+  const specs = useCharts();
   const isTraining = runs.some((run) => run.kind === "train");
   const axis = axisOf(place, isTraining);
   const series = useMemo(
@@ -77,13 +80,13 @@ function Comparison({ runs, place }: { runs: RunLine[]; place: Place }) {
         <p class="muted">Self-play counts neither samples nor iterations: its curves are drawn by time only.</p>
       )}
       <div class="charts">
-        <Drawn title="Loss" runs={series} kind="learn" column="loss" axis={axis} />
-        <Drawn title="Right move first (top 1)" runs={series} kind="learn" column="top1" axis={axis} share />
-        <Drawn title="Score by policy against the first opponent" runs={series} kind="eval" column="score" axis={axis} share only={firstPair} />
-        <Drawn title="Plies a second" runs={series} kind="load" column="plies_per_s" axis={axis} from={0} />
-        <Drawn title="Evaluations a second" runs={series} kind="load" column="evals_per_s" axis={axis} from={0} />
+        <Drawn title="Score of the first pairing" runs={series} kind="eval" column="score" axis={axis} share only={firstPair} />
+        {specs.map((spec) => (
+          <Drawn key={spec.key} title={spec.curves.length > 1 ? `${spec.title}: ${spec.curves[0]![1]}` : spec.title} runs={series} kind={spec.kind} column={spec.curves[0]![0]} axis={axis} {...axisOfValues(spec)} />
+        ))}
         <Drawn title="Mean length of games" runs={series} kind="play" column="mean_length" axis={axis} from={0} />
       </div>
+      <FactsOf runs={runs} />
       <Settings runs={runs.map((run) => ({ id: run.id, name: run.name }))} />
     </>
   );
@@ -103,6 +106,7 @@ interface DrawnProps {
   axis: Axis;
   share?: boolean;
   from?: number;
+  to?: number;
   only?: (table: Table) => boolean[];
 }
 
@@ -139,6 +143,6 @@ function Drawn(props: DrawnProps) {
     const [xName, size] = unitOf(x.at(-1) ?? 0);
     return { x: x.map((at) => at / size), curves: there, xName };
   }, [props.runs, props.axis]);
-  if (x.length === 0) return null;
-  return <Chart title={props.title} x={x} xName={xName} curves={curves} height={190} share={props.share ?? false} {...(props.from === undefined ? {} : { from: props.from })} />;
+  if (!curves.some((curve) => curve.values.some((value) => value !== 0))) return null;
+  return <Chart title={props.title} x={x} xName={xName} curves={curves} height={190} share={props.share ?? false} {...(props.from === undefined ? {} : { from: props.from })} {...(props.to === undefined ? {} : { to: props.to })} />;
 }

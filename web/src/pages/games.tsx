@@ -1,5 +1,5 @@
 // The recorded games of a run: a list to filter, order and leaf through. The choice stands in the address.
-import { useGet } from "../api";
+import { report, useGet } from "../api";
 import { amount, words } from "../format";
 import { Empty } from "../parts/empty";
 import { go, link, usePlace, type Place } from "../router";
@@ -20,11 +20,11 @@ export function Games({ run }: { run: Run }) {
   const endings: [string, string][] = Object.keys(run.stats.terminations).sort().map((name) => [name, words(name)]);
   return (
     <section class="panel">
-      <div class="row">
+      {report ? <p class="muted">Of {amount(run.stats.games)} recorded games the report has these.</p> : <div class="row">
         <Select label="Result" value={asked["result"] ?? ""} options={RESULTS} choose={(to) => change("result", to)} />
         <Select label="Ending" value={asked["ending"] ?? ""} options={[["", "any ending"], ...endings]} choose={(to) => change("ending", to)} />
         <Select label="Order" value={asked["order"] ?? "newest"} options={ORDERS} choose={(to) => change("order", to)} />
-      </div>
+      </div>}
       {error && <p class="bad">{error.message}</p>}
       {value && <List run={run.id} page={value} place={place} />}
     </section>
@@ -53,6 +53,7 @@ function List({ run, page, place }: { run: string; page: GamePage; place: Place 
             <th scope="col" class="left">result</th>
             <th scope="col" class="left">ending</th>
             <th scope="col">plies</th>
+            {report && <th scope="col" class="left">chosen as</th>}
           </tr>
         </thead>
         <tbody>
@@ -62,11 +63,12 @@ function List({ run, page, place }: { run: string; page: GamePage; place: Place 
               <td class="left">{game.result.replace("1/2-1/2", "½–½")}</td>
               <td class="left">{words(game.termination)}</td>
               <td>{amount(game.plies)}</td>
+              {report && <td class="left why">{game.why}</td>}
             </tr>
           ))}
         </tbody>
       </table>
-      <Pager page={page} place={place} />
+      {!report && <Pager page={page} place={place} />}
     </>
   );
 }

@@ -1,5 +1,8 @@
 // One run: its head, and the page about it that the address names.
+import type { ComponentChildren } from "preact";
+import { report } from "../api";
 import { Empty } from "../parts/empty";
+import { FactsOfRun } from "../parts/facts";
 import { RunHead } from "../parts/state";
 import { link } from "../router";
 import { useTopic } from "../stream";
@@ -13,7 +16,7 @@ import { Throughput } from "./throughput";
 import { Training } from "./training";
 
 export function Run({ parts }: { parts: string[] }) {
-  const [id = "", page = "boards", number = ""] = parts;
+  const [id = "", page = report ? "" : "boards", number = ""] = parts;
   const { value, error } = useTopic<RunFacts>(`run/${id}`);
   if (error && !value) {
     return (
@@ -25,13 +28,38 @@ export function Run({ parts }: { parts: string[] }) {
   return (
     <>
       <RunHead run={value} id={id} here={page} />
-      {value && <Page run={value} page={page} number={number} />}
+      {value && (report && page !== "game" ? <Report run={value} /> : <Page run={value} page={page} number={number} />)}
+    </>
+  );
+}
+
+/** All pages that have something to show, one below the other: what is sent or printed is read at one go. */
+function Report({ run }: { run: RunFacts }) {
+  const { kinds } = run;
+  const parts: [string, boolean, ComponentChildren][] = [
+    ["Facts", true, <FactsOfRun run={run} />],
+    ["Strength", Boolean(kinds["eval"] ?? kinds["gate"] ?? report?.answers[`/api/runs/${run.id}/elo`]), <Strength run={run} />],
+    ["Learning", "learn" in kinds, <Training run={run} />],
+    ["Throughput", "load" in kinds || run.status.notes.length > 0, <Throughput run={run} />],
+    ["Results", true, <Results run={run} />],
+    ["Games", run.stats.games > 0, <Games run={run} />],
+  ];
+  return (
+    <>
+      {parts.filter(([, isThere]) => isThere).map(([title, , part]) => (
+        <section key={title} class="report-part" aria-label={title}>
+          <h2>{title}</h2>
+          {part}
+        </section>
+      ))}
     </>
   );
 }
 
 function Page({ run, page, number }: { run: RunFacts; page: string; number: string }) {
   switch (page) {
+    case "facts":
+      return <FactsOfRun run={run} />;
     case "boards":
       return <Boards run={run} />;
     case "game":

@@ -1,4 +1,5 @@
 // All runs: state, speed, and what limits it.
+import { report } from "../api";
 import { amount, clock, moment, percent } from "../format";
 import { Empty } from "../parts/empty";
 import { Progress, State, reached } from "../parts/state";
@@ -34,7 +35,7 @@ function RunCard({ run }: { run: RunLine }) {
     <li class="panel run-card">
       <div class="row apart">
         <h2>
-          <a href={link(["run", run.id, run.is_over ? "games" : "boards"])}>{run.name}</a>
+          <a href={link(report ? ["run", run.id] : ["run", run.id, run.is_over ? "games" : "boards"])}>{run.name}</a>
         </h2>
         <State state={run.state} />
       </div>

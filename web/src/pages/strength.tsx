@@ -13,7 +13,8 @@ export function Strength({ run }: { run: Run }) {
   const matches = useSeries(run.id, "eval", isLive);
   const gates = useSeries(run.id, "gate", isLive);
   const rated = useGet<Rated[]>(`/api/runs/${run.id}/elo`, run.networks);
-  const nothing = matches.length === 0 && gates.length === 0 && (rated.value ?? []).length === 0;
+  const costs = useGet<Rated[]>(`/api/runs/${run.id}/costs`, run.networks);
+  const nothing = matches.length === 0 && gates.length === 0 && (rated.value ?? []).length === 0 && (costs.value ?? []).length === 0;
   if (nothing && matches.isLoading) return <p class="muted">Reading the matches …</p>;
   if (nothing) {
     return (
@@ -27,6 +28,7 @@ export function Strength({ run }: { run: Run }) {
       <div class="charts wide">
         {matches.length > 0 && <Scores lines={matches} />}
         {rated.value && rated.value.length > 0 && <Ratings rated={rated.value} />}
+        {costs.value && costs.value.length > 0 && <ByCost rated={costs.value} />}
       </div>
       {matches.length > 0 && <MatchTable lines={matches} />}
       {gates.length > 0 && <GateTable lines={gates} />}
@@ -68,4 +70,20 @@ function Ratings({ rated }: { rated: Rated[] }) {
     };
   }, [rated]);
   return <Chart title="Elo of the run's networks with 95 % intervals" x={x} xName="samples" curves={curves} height={240} format={(value) => amount(value === null ? null : Math.round(value))} />;
+}
+
+const UNITS = ["GPU-hours", "core-hours"];
+
+/** Elo by what a network cost, in the unit that the newest has. */
+function ByCost({ rated }: { rated: Rated[] }) {
+  const { x, curves, unit } = useMemo(() => {
+    const unit = UNITS.find((name) => typeof rated.at(-1)?.cost?.[name] === "number") ?? UNITS[1]!;
+    const costOf = (point: Rated) => (typeof point.cost === "object" ? point.cost?.[unit] : null);
+    const known = rated.flatMap((point) => (typeof costOf(point) === "number" && (costOf(point) as number) > 0 ? [{ ...point, at: costOf(point) as number }] : []));
+    known.sort((a, b) => a.at - b.at);
+    const column = (name: "elo" | "elo_low" | "elo_high") => known.map((point) => point[name] ?? null);
+    return { x: known.map((point) => point.at), curves: [{ label: "Elo", values: column("elo"), low: column("elo_low"), high: column("elo_high") }], unit };
+  }, [rated]);
+  if (x.length === 0) return null;
+  return <Chart title="Elo by cost" x={x} xName={unit} curves={curves} height={240} logarithmic />;
 }

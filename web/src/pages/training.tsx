@@ -2,31 +2,15 @@
 import { useMemo } from "preact/hooks";
 import { amount } from "../format";
 import { AxisChoice, axisOf, type Axis } from "../parts/axis_choice";
-import { Chart, type Curve } from "../parts/chart";
+import { Chart } from "../parts/chart";
 import { Empty } from "../parts/empty";
 import { HeatMap } from "../parts/heat_map";
+import { Measured } from "../parts/measured";
 import { sample } from "../parts/figures";
 import { usePlace } from "../router";
 import { useSeries, type Lines } from "../series";
 import type { Run } from "../types";
 
-interface Wanted {
-  title: string;
-  columns: [name: string, label: string][];
-  share?: boolean;
-  from?: number;
-}
-
-const CHARTS: Wanted[] = [
-  { title: "Loss", columns: [["loss", "all"], ["loss_policy", "policy"], ["loss_value", "value"]] },
-  { title: "Right move first (top 1)", columns: [["top1", "share"]], share: true },
-  { title: "Cross-entropy to the target", columns: [["cross_entropy", "nats"]] },
-  { title: "Entropy of the policy", columns: [["entropy", "nats"]], from: 0 },
-  { title: "Divergence (KL)", columns: [["kl", "nats"]], from: 0 },
-  { title: "Learning rate", columns: [["lr", "rate"]], from: 0 },
-  { title: "Neurons that spike", columns: [["spike_rate", "mean"]], share: true, from: 0 },
-  { title: "Samples a second", columns: [["samples_per_s", "samples/s"]], from: 0 },
-];
 const NUM_HEAT_COLUMNS = 300;
 
 /** The x of each line: samples learnt, seconds since 1970, or the iteration with its part that is done. */
@@ -68,25 +52,10 @@ export function Training({ run }: { run: Run }) {
   return (
     <>
       <AxisChoice place={place} />
-      <div class="charts dense">
-        {CHARTS.map((wanted) => (
-          <LearnChart key={wanted.title} wanted={wanted} lines={lines} x={x} xName={xName} />
-        ))}
-      </div>
+      <Measured kind="learn" lines={lines} x={x} xName={xName} />
       <Spikes lines={lines} />
       {examined.length > 0 && <Examined lines={examined} />}
     </>
-  );
-}
-
-function LearnChart(props: { wanted: Wanted; lines: Lines; x: number[]; xName: string }) {
-  const { wanted, lines } = props;
-  const there = wanted.columns.filter(([name]) => lines.has(name));
-  if (there.length === 0) return null;
-  const curves: Curve[] = there.map(([name, label]) => ({ label, values: lines.numbers(name) }));
-  const from = wanted.from === undefined ? {} : { from: wanted.from };
-  return (
-    <Chart title={wanted.title} x={props.x} xName={props.xName} curves={curves} group="learn" height={150} share={wanted.share ?? false} {...from} />
   );
 }
 

@@ -37,6 +37,8 @@ export interface ChartProps {
   onPick?: (index: number) => void;
   /** A line at this place of x. */
   mark?: number;
+  /** x is drawn by its logarithm. */
+  logarithmic?: boolean;
   note?: string;
 }
 
@@ -143,7 +145,7 @@ function options(latest: Latest, width: number, setAt: (index: number | null) =>
       drag: { x: false, y: false },
       ...(props.group ? { sync: { key: props.group } } : {}),
     },
-    scales: { x: { time: props.xName === "time", ...xRange(latest) }, y: { range: (_, low, high) => yRange(latest.current, low, high) } },
+    scales: { x: { time: props.xName === "time", ...xRange(latest), ...(props.logarithmic ? { distr: 3 } : {}) }, y: { range: (_, low, high) => yRange(latest.current, low, high) } },
     axes: [
       { ...axis(26), ...(props.xName === "time" ? timeTicks : { values: labels(short) }), ...(WHOLE.has(props.xName) ? { incrs: WHOLE_STEPS } : {}) },
       { ...axis(50), values: labels(props.share ? percent : short) },
@@ -161,7 +163,7 @@ function options(latest: Latest, width: number, setAt: (index: number | null) =>
 /** A single point stands in the middle, not on an axis of no length. */
 function xRange(latest: Latest): { range: uPlot.Range.Function } {
   const half = latest.current.xName === "time" ? 30 : 0.5;
-  return { range: (_, low, high) => (low === null || low === high ? [(low ?? 0) - half, (low ?? 0) + half] : [low, high]) };
+  return { range: (_, low, high) => (latest.current.logarithmic && low === high ? [(low ?? 1) / 2, (low ?? 1) * 2] : low === null || low === high ? [(low ?? 0) - half, (low ?? 0) + half] : [low, high]) };
 }
 
 function yRange(props: ChartProps, low: number | null, high: number | null): [number, number] {

@@ -1,19 +1,23 @@
 // The line at the top: where one can go, and the switch between light and dark.
+import { report } from "../api";
+import icon from "../icon.svg";
 import { link, type Place } from "../router";
 import { switchTheme, useTheme } from "../theme";
+
+const canCompare = !report || (report.answers["/api/runs"] as unknown[]).length > 1;
 
 export function Header({ place }: { place: Place }) {
   const [first = "runs"] = place.parts;
   return (
     <header class="top">
       <a class="brand" href="#/">
-        <img src="/static/icon.svg" width="22" height="22" alt="" />
+        <img src={icon} width="22" height="22" alt="" />
         vecchess
       </a>
       <nav aria-label="Pages">
         <Entry here={first === "runs" || first === "run"} href="#/" text="Runs" />
-        <Entry here={first === "compare"} href={link(["compare"])} text="Compare" />
-        <Entry here={first === "play"} href={link(["play"])} text="Play" />
+        {canCompare && <Entry here={first === "compare"} href={link(["compare"])} text="Compare" />}
+        {!report && <Entry here={first === "play"} href={link(["play"])} text="Play" />}
       </nav>
       <ThemeSwitch />
     </header>

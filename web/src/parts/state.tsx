@@ -1,4 +1,5 @@
 // The state of a run, and the head of each page about one run.
+import { report } from "../api";
 import { clock, amount, words } from "../format";
 import { go, link } from "../router";
 import type { Run, RunStatus } from "../types";
@@ -21,7 +22,7 @@ export function reached(said: Pick<RunStatus, "iteration" | "iterations" | "game
   return said.iterations ? `iteration ${said.iteration} of ${said.iterations}, ${games}` : games;
 }
 
-const TABS = ["boards", "games", "throughput", "training", "strength", "results"];
+const TABS = ["boards", "games", "throughput", "training", "strength", "results", "facts"];
 
 export function RunHead(props: { run: Run | null; id: string; here: string }) {
   const said = props.run?.status;
@@ -30,14 +31,14 @@ export function RunHead(props: { run: Run | null; id: string; here: string }) {
     <section class="run-head">
       <div class="row apart">
         <h1>{props.run?.name ?? props.id}</h1>
-        <GameBox id={props.id} />
+        {!report && <GameBox id={props.id} />}
       </div>
       {said && <StatusLine said={said} isBrief={props.here === "game"} />}
-      <nav class="tabs" aria-label={`Pages about ${props.id}`}>
+      {!report && <nav class="tabs" aria-label={`Pages about ${props.id}`}>
         {tabs.map((tab) => (
           <Entry key={tab} here={tab === (props.here === "game" ? "games" : props.here)} href={link(["run", props.id, tab])} text={tab[0]!.toUpperCase() + tab.slice(1)} />
         ))}
-      </nav>
+      </nav>}
     </section>
   );
 }

@@ -32,7 +32,7 @@ def report(
 
     vecchess report runs/a runs/b --out a-and-b.html
     """
-    from vecchess.report.write_report import write_report
+    from vecchess.dash.write_report import write_report
 
     place = write_report(runs, out)
     if str(place) != "-":

@@ -41,11 +41,9 @@ def watch(
         from vecchess.watch.plain_lines import watch_lines
 
         return watch_lines(follower, interval, _print)
-    from vecchess.watch.app import WatchApp
+    from vecchess.watch.app import watch_screen
 
-    app = WatchApp(follower, no_color=bool(os.environ.get("NO_COLOR")))
-    code = app.run()
-    return app.return_code or 0 if code is None else code
+    return watch_screen(follower)
 
 
 app = command_app(watch)
@@ -59,5 +57,7 @@ def _print(line: str) -> None:
 
 def _has_screen() -> bool:
     """Whether there is a terminal that can be drawn on."""
+    if sys.platform == "win32":  # no termios: keys cannot be read one by one
+        return False
     are_terminals = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     return are_terminals and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", "")

@@ -11,10 +11,12 @@ from starlette.routing import Route
 from vecchess import __version__
 from vecchess.dash.answers import SafeJSONResponse
 from vecchess.dash.views.game_values import GameQuery, game_rows, game_view
+from vecchess.dash.views.run_facts import run_facts
 from vecchess.dash.views.run_reader import RunReader
 from vecchess.dash.views.run_values import run_details, run_rows, series_columns
 from vecchess.dash.web.event_hub import EventHub, EventStream
 from vecchess.dash.web.topics import parse_topics
+from vecchess.monitor.charts import CHARTS
 from vecchess.monitor.run_view import RunView
 
 DEFAULT_LINES = 600
@@ -26,6 +28,9 @@ def api_routes(reader: RunReader, hub: EventHub) -> list[Route]:
 
     async def about(_: Request) -> Response:
         return SafeJSONResponse({"version": __version__})
+
+    async def charts(_: Request) -> Response:
+        return SafeJSONResponse([spec.to_dict() for spec in CHARTS])
 
     async def runs(_: Request) -> Response:
         return SafeJSONResponse(await reader.read(lambda reader: run_rows(reader.registry)))
@@ -45,11 +50,14 @@ def api_routes(reader: RunReader, hub: EventHub) -> list[Route]:
 
     return [
         Route("/api/about", about),
+        Route("/api/charts", charts),
         Route("/api/runs", runs),
         Route("/api/events", events),
         of_run("", lambda view, request: run_details(request.path_params["run"], view)),
         of_run("/config", lambda view, _: view.config),
+        of_run("/facts", lambda view, _: run_facts(view)),
         of_run("/elo", lambda view, _: view.elo()),
+        of_run("/costs", lambda view, _: view.costs()),
         of_run("/series/{kind}", _series),
         of_run("/games", _games),
         of_run("/games/{number}", _game),

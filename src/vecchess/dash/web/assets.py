@@ -23,16 +23,21 @@ HASHED = (".js", ".css")
 """Their names change with their content."""
 
 
+def check_built(folder: Path = FOLDER) -> None:
+    """Raise ConfigError where the pages were not built."""
+    if not (folder / "index.html").is_file():
+        raise ConfigError(
+            "the pages are not built: run `make pages` in the sources (it needs npm or pip), "
+            "or install a wheel, which has them; `vecchess watch` needs none"
+        )
+
+
 class PageFiles(StaticFiles):
     """Serves the files of the pages, for the empty path the page itself."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         """Raises ConfigError where the pages were not built."""
-        if not (folder / "index.html").is_file():
-            raise ConfigError(
-                "the pages are not built: run `make pages` in the sources (it needs npm or pip), "
-                "or install a wheel, which has them; `vecchess watch` needs none"
-            )
+        check_built(folder)
         super().__init__(directory=folder)
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:

@@ -1,4 +1,4 @@
-"""Writes the state of self-play to ``status.json``, and its throughput to the run's metrics."""
+"""Writes the state of self-play to ``status.json`` and the terminal, its throughput to metrics."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -7,8 +7,10 @@ from typing import Any, Self
 
 from vecchess.errors import DiskFull
 from vecchess.runtime.gpu_stats import GpuStats
+from vecchess.runtime.progress import PLAIN_INTERVAL_S, ProgressDisplay
 from vecchess.runtime.reporting import ReportLine
-from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
+from vecchess.selfplay.supervisor.status_view import show_status
+from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.supervisor.worker_process import WorkerProcess
 from vecchess.store.metrics import THROUGHPUT, MetricsLog
 from vecchess.store.run_folder import RunFolder
@@ -21,10 +23,11 @@ WriteMetrics = Callable[[dict[str, Any]], object]
 
 
 class StatusWatcher:
-    """A watcher that updates a ``StatusWriter``, and in turn another watcher, for people."""
+    """A ``SelfplayWatcher`` that updates a ``StatusWriter`` every second, draws what it then says
+    for people, and measures the throughput."""
 
     def __init__(
-        self, display: SelfplayWatcher, status: StatusWriter, write_metrics: WriteMetrics
+        self, display: ProgressDisplay, status: StatusWriter, write_metrics: WriteMetrics
     ) -> None:
         """``write_metrics`` gets the throughput every few seconds."""
         self._display, self._status, self._write_metrics = display, status, write_metrics
@@ -32,19 +35,24 @@ class StatusWatcher:
         self._next_status = self._next_metrics = 0.0
 
     def report_line(self, line: str) -> None:
-        """See ``SelfplayWatcher``."""
+        """Keep a line for people in the status, and print it."""
         self._status.add_note(line)
-        self._display.report_line(line)
+        self._display.print(line)
 
     def update(self, supervisor: Supervisor) -> None:
-        """See ``SelfplayWatcher``."""
-        self._display.update(supervisor)
-        now, is_over = monotonic(), not supervisor.workers or supervisor.ledger.is_complete
+        """Write and draw the state if it is time to; a generation that is complete leaves no
+        drawing."""
+        now, is_complete = monotonic(), supervisor.ledger.is_complete
+        is_over = not supervisor.workers or is_complete
         if now < self._next_status and not is_over:
             return
         self._next_status = now + STATUS_INTERVAL_S
         gpus = self._gpu_stats.read([worker.gpu for worker in supervisor.workers.values()])
         self._status.update(**status_of(supervisor, gpus))
+        if is_complete:
+            self._display.draw("")
+        elif self._display.is_live or supervisor.seconds >= PLAIN_INTERVAL_S:
+            show_status(self._display, lambda: self._status.facts)
         if now >= self._next_metrics and supervisor.throughput.plies_per_s:
             self._next_metrics = now + METRICS_INTERVAL_S
             line = {"games": supervisor.num_finished, **supervisor.throughput.to_dict()}

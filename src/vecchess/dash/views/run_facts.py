@@ -10,13 +10,19 @@ from pydantic import ValidationError
 from vecchess.config import SelfplayConfig, TrainConfig
 from vecchess.errors import NetworkError
 from vecchess.monitor.run_view import RunView
-from vecchess.monitor.status_reader import FRESH_S, number
+from vecchess.monitor.status_reader import FRESH_S
 from vecchess.monitor.timestamps import format_time, rounded_duration
 from vecchess.runtime.cost_meter import Cost
 from vecchess.runtime.reporting import as_clock
+from vecchess.selfplay.supervisor.status_view import number
 from vecchess.snn.integer.net_file import load_net
 
 Fact = tuple[str, str]
+
+
+def run_facts(view: RunView) -> dict[str, list[Fact]]:
+    """Plain values for JSON: facts, and the settings that are not the defaults."""
+    return {"facts": facts(view), "settings": differences(view.config)}
 
 
 def facts(view: RunView) -> list[Fact]:
