@@ -1,7 +1,7 @@
 """Statistics of finished games: sums that add up over shards, workers and runs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
 from operator import attrgetter
@@ -68,16 +68,9 @@ class GameStats:
             white_wins=int((records.result > 0).sum()),
             draws=int((records.result == 0).sum()),
             black_wins=int((records.result < 0).sum()),
-            terminations={
-                _name(code): count for code, count in _counts(records.termination).items()
-            },
-            lengths={
-                str(code * LENGTH_BIN): count
-                for code, count in _counts(records.lengths // LENGTH_BIN).items()
-            },
-            time_steps={
-                str(steps): count for steps, count in _counts(records.steps).items() if steps
-            },
+            terminations=_counts(records.termination, _name),
+            lengths=_counts(records.lengths // LENGTH_BIN * LENGTH_BIN),
+            time_steps=_counts(records.steps[records.steps > 0]),
             resign_checks=checked,
             resign_false_positives=wrong,
             searched_plies=int((records.visits > 0).sum()),
@@ -147,9 +140,10 @@ class GameStats:
         }
 
 
-def _counts(values: NDArray[Any]) -> dict[int, int]:
+def _counts(values: NDArray[Any], name: Callable[[int], str] = str) -> dict[str, int]:
+    """How often each value occurs, by its ``name``; ascending."""
     codes, counts = np.unique(values, return_counts=True)
-    return {int(code): int(count) for code, count in zip(codes, counts, strict=True)}
+    return {name(code): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
 
 
 def _name(code: int) -> str:
