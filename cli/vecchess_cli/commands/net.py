@@ -36,7 +36,7 @@ def new(
         bool | None,
         typer.Option(
             "--tactical/--no-tactical",
-            help="See tactical planes: attacks, pins, checks, men that hang.",
+            help="See tactical planes: attacks, pins, checks, hanging pieces.",
             show_default="yes, or as the file says",
         ),
     ] = None,

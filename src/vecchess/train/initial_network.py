@@ -36,7 +36,7 @@ def first_sizes(config: TrainConfig) -> PlayableSizes:
 
 
 def _own_sizes(config: TrainConfig) -> NetConfig:
-    """As ``first_sizes``, of a network of vecchess's own."""
+    """The sizes of a network of vecchess's own; raises what ``first_sizes`` does."""
     given = None if config.init_from is None else _sizes_in(config.init_from)
     sizes = _sizes_to_make(config, given) if is_recipe(config.net) else _existing_sizes(config)
     if config.init_from is not None and given is not None:

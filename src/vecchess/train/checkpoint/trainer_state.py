@@ -38,7 +38,7 @@ class StateValues(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     readout: Literal["spikes", "graded", "mean", "last"] = "spikes"
-    """Of the network; networks of older runs read spikes."""
+    """How the network is read; networks of older runs read spikes."""
     folded: bool
     steps: _Count
     """Updates of the weights."""
@@ -60,7 +60,7 @@ class StateValues(BaseModel):
     candidate_waits: bool
     matches: list[dict[str, Any]]
     source: dict[str, Any]
-    """See ``TrainingSource.state``."""
+    """The values of ``TrainingSource.state``."""
 
 
 class TrainerState:
