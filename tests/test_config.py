@@ -19,6 +19,7 @@ from vecchess.config import (
 )
 from vecchess.config.settings import fixed_settings, leaf_fields
 from vecchess.errors import ConfigError
+from vecchess_cli.commands.train import PANELS
 
 
 def load(flags=None, file=None, environ=None):
@@ -236,3 +237,10 @@ def test_defaults_follow_the_objective() -> None:
         values = {"objective": objective, "game": {"max_plies": 100}}
         assert build(TrainConfig, values).game.temperature == temperature
         assert build(TrainConfig, {"game": {"temperature": "1"}}).game.temperature == "1"
+
+
+def test_every_setting_of_training_has_an_option_or_stands_on_its_page() -> None:
+    page = (Path(__file__).parent.parent / "docs/commands/train.md").read_text()
+    options = " ".join(PANELS.values()).split()
+    named = [name for name, *_ in leaf_fields(TrainConfig) if name not in options]
+    assert [name for name in named if f"`{name}`" not in page] == []

@@ -43,9 +43,8 @@ from vecchess.store.records import SCHEMA
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.shard import read_numbers, read_shard, shard_bytes
 from vecchess.store.stats import GameStats
-from vecchess.train.checkpoint import checkpoint_file as checkpoint_module
-from vecchess.train.checkpoint.checkpoint_file import encode_checkpoint
-from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
+from vecchess.train.checkpoint import checkpoint_folder as checkpoint_module
+from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder, encode_checkpoint
 from vecchess.train.checkpoint.trainer_state import read_state
 from vecchess.train.data.shard_block import ShardBlock
 from vecchess.train.data.value_targets import SampleRules

@@ -13,7 +13,7 @@ from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.signals import StopSignals
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.shared_match import SharedMatch
+from vecchess.train.training_matches import SharedMatch
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def new(
         bool | None,
         typer.Option(
             "--tactical/--no-tactical",
-            help="See tactical planes: attacks, pins, checks, pieces that hang.",
+            help="See tactical planes: attacks, pins, checks, hanging pieces.",
             show_default="yes, or as the file says",
         ),
     ] = None,

@@ -25,7 +25,7 @@ from vecchess.safe_parse import MOST_TOML_BYTES, clip_line, parse_toml, read_byt
 
 ENV_PREFIX = "VECCHESS_"
 _LONGEST_KEY = 100
-"""Of a longer key only the beginning is compared with ours: that takes the square of its length."""
+"""Letters of a key that are compared with ours: that takes the square of their number."""
 OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM", "VECCHESS_MAIA")
 """Variables with our prefix that are no settings: the tests read these."""
 _INJECTED_NAME = re.compile(
@@ -66,7 +66,7 @@ def resolve(
     where: str,
     environ: Mapping[str, str] | None = None,
 ) -> ModelT:
-    """As ``load_config``, over ``values`` that were read from ``where``; they are changed."""
+    """Fill ``model`` as ``load_config`` does, over ``values`` read from ``where``, in place."""
     _refuse_unknown(model, values, where)
     environ = _given_variables(os.environ if environ is None else environ)
     given_as: dict[str, str] = {}

@@ -83,7 +83,7 @@ def flag(name: str) -> str:
 
 
 def build_from_flags(model: type[ModelT], flags: Mapping[str, Any]) -> ModelT:
-    """As ``build``, of the options that the fields of ``model`` name; None means not given."""
+    """Validate the options that the fields of ``model`` name, as ``build``; None: not given."""
     given = {key: flags[key] for key in model.model_fields if flags.get(key) is not None}
     return build(model, given, lambda path: flag(path[-1]))
 
@@ -138,7 +138,7 @@ def _plain(limit: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """As it was typed where it reads as a number, else in quotes."""
+    """A value as it was typed where it reads as a number, else in quotes."""
     text = str(value)
     is_number = text.lstrip("+-").replace(".", "", 1).isdecimal()
     return clip_line(text if is_number or not isinstance(value, str) else f'"{text}"')

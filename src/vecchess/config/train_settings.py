@@ -49,7 +49,7 @@ class LossConfig(Settings):
     """Pawns by which a side must be ahead when a game reaches ``max_plies``, for it to teach a
     win; 0: it teaches a draw, as it is recorded."""
     material_share: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """Share of the men's worth in the values that returns and advantages are made of; the rest is
+    """Share of material's worth in the values that returns and advantages are made of; the rest is
     the network's value (ppo, reinforce)."""
     entropy_bonus: Annotated[float, Field(ge=0, le=10)] = 0.01
     """Weight of the policy's entropy (ppo, reinforce)."""
@@ -110,7 +110,7 @@ class TrainConfig(PlayConfig):
     """Positions of the game that a new network sees, the newest included. Without it the number in
     its file of sizes, 1 for a preset."""
     tactical: Annotated[bool | None, OnResume.FIXED] = None
-    """A new network sees tactical planes: attacks, pins, checks, men that hang. Without it as its
+    """A new network sees tactical planes: attacks, pins, checks, hanging pieces. Without it as its
     file of sizes says, and it does where that says nothing."""
     init_from: Annotated[Path | None, OnResume.FIXED] = None
     """Network file or checkpoint whose weights the run starts with."""

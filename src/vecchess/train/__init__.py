@@ -7,7 +7,6 @@ dataset_source     recorded games: for supervised learning, or mixed with a run'
 initial_network    the network that a run starts with
 publish            networks in the run's folder, and which is the newest
 training_matches   progress matches and the gate's
-shared_match       a match of which every rank plays a share
 run_cost           processor time, time of GPUs and energy that the run has cost
 train_reporter     printed lines, status, metrics, TensorBoard
 

@@ -18,7 +18,7 @@ from vecchess.snn.integer.net_file import load_net
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import from_integers
-from vecchess.train.checkpoint.checkpoint_weights import CheckpointWeights, is_checkpoint
+from vecchess.train.checkpoint.trainer_state import CheckpointWeights, is_checkpoint
 from vecchess.train.step.trained_module import LearnedNet, TrainedModule
 
 CALIBRATION_POSITIONS = 512
@@ -36,7 +36,7 @@ def first_sizes(config: TrainConfig) -> PlayableSizes:
 
 
 def _own_sizes(config: TrainConfig) -> NetConfig:
-    """As ``first_sizes``, of a network of vecchess's own."""
+    """The sizes of a network of vecchess's own; raises what ``first_sizes`` does."""
     given = None if config.init_from is None else _sizes_in(config.init_from)
     sizes = (
         _sizes_to_make(config, given)

@@ -124,7 +124,8 @@ def train_rank(
     config = _with_kept_files(given, run) if resume else given
     if flags is not None:
         check_settings(config, devices, ranks.world_size)
-    console = _console(ranks)
+    quiet_here = not ranks.is_local_main  # one rank a machine writes to stderr
+    console = Console(file=sys.stderr, highlight=False, soft_wrap=True, quiet=quiet_here)
     with ExitStack() as stack:
         stack.enter_context(ranks.timeout(config.rank_timeout_s))  # that of rank 0's settings
         cost = RunCost.of_ranks(ranks, cost_before(run, not (resume and has_pins(run))))
@@ -265,42 +266,32 @@ def _with_kept_files(config: TrainConfig, run: RunFolder) -> TrainConfig:
 def check_settings(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
     """Raise ConfigError or NetworkError for settings that are wrong, before anything starts."""
     first_sizes(config)
-    _require_parts(config, num_ranks)
+    if (found := num_parts(config, num_ranks)) < num_ranks:
+        raise ConfigError(
+            f"--batch-size {config.batch_size} has {found} parts of {part_rows(config, num_ranks)} "
+            f"rows, too few for {num_ranks} ranks: choose a smaller --micro-batch or a larger batch"
+        )
     if config.gate:
         Sprt.parse(config.gate)
     check_places(config.data)
     if config.objective != "supervised":
-        _check_play(config, devices)
-
-
-def _check_play(config: TrainConfig, devices: list[Device]) -> None:
-    """Raise ConfigError for settings that the run's games cannot be played with."""
-    start_table(config.game)
-    settings = selfplay_config(config, config.net)
-    share = fitting_share(settings, devices, settings.num_games)
-    check_search(config.tree, share, devices)
-
-
-def _console(ranks: Ranks) -> Console:
-    """stderr; silent on ranks other than a machine's first."""
-    return Console(file=sys.stderr, highlight=False, soft_wrap=True, quiet=not ranks.is_local_main)
+        start_table(config.game)
+        settings = selfplay_config(config, config.net)
+        share = fitting_share(settings, devices, settings.num_games)
+        check_search(config.tree, share, devices)
 
 
 def _shared_folder(folder: Path, config: TrainConfig, resume: bool, ranks: Ranks) -> Path:
     """Rank 0's folder, on all ranks; raises ConfigError where this run may not write there."""
     run = RunFolder(folder)
     if ranks.is_main and resume:
-        _refuse_another_run(config, RunFolder.existing(folder))
+        run = RunFolder.existing(folder)
+        if "objective" not in read_toml(run.config):
+            raise ConfigError(f"{run.path} is no training run: it was made by vecchess selfplay")
+        check_resumable(run, absolute_paths(config))
     elif ranks.is_main and run.has_begun:
         raise ConfigError(f"{folder} holds a run already: add --resume, or choose another folder")
     return Path(ranks.broadcast_object({"folder": str(folder)})["folder"])
-
-
-def _refuse_another_run(config: TrainConfig, run: RunFolder) -> None:
-    values = read_toml(run.config)
-    if "objective" not in values:
-        raise ConfigError(f"{run.path} is no training run: it was made by vecchess selfplay")
-    check_resumable(run, absolute_paths(config))
 
 
 def _refuse_fewer_iterations(trainer: Trainer) -> None:
@@ -309,14 +300,6 @@ def _refuse_fewer_iterations(trainer: Trainer) -> None:
         raise ConfigError(f"{done} iterations are done already: give --iterations {done} or more")
     if wanted == done:
         trainer.reporter.report_line(f"all {done} iterations are done: --iterations asks for more")
-
-
-def _require_parts(config: TrainConfig, num_ranks: int) -> None:
-    if (found := num_parts(config, num_ranks)) < num_ranks:
-        raise ConfigError(
-            f"--batch-size {config.batch_size} has {found} parts of {part_rows(config, num_ranks)} "
-            f"rows, too few for {num_ranks} ranks: choose a smaller --micro-batch or a larger batch"
-        )
 
 
 def _machine_folder(folder: Path, node: int) -> RunFolder:

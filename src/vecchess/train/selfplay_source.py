@@ -79,7 +79,7 @@ class SelfplaySource:
         self._seating = Seating.of(config)
         self._history: list[Generation] = []
         self._first_iteration: int | None = None
-        """Of this process: other machines may have played it before."""
+        """The first iteration of this process: other machines may have played it before."""
         if supervisor is not None and first_needed(run.games, is_training=True) == 0:
             write_needed(run.games, 0)
 
@@ -126,7 +126,11 @@ class SelfplaySource:
             self._first_iteration = iteration
         is_first = iteration == self._first_iteration
         elsewhere = self._recorded_elsewhere(segments if is_first else IdSet())
-        result = supervisor.play(net, segments - elsewhere.segments, self._heartbeat)
+        result = supervisor.play(
+            net,
+            segments - elsewhere.segments,
+            lambda: self._ranks.heartbeat(self._stop.reason, is_done=False).stop,
+        )
         if result.stopped_by:
             self._stop.request_stop(result.stopped_by)
             return {}
@@ -154,10 +158,6 @@ class SelfplaySource:
                 found.stats.add(*(entry.stats for entry in entries))
         return found
 
-    def _heartbeat(self) -> str:
-        """The heart-beat while this machine plays; the reason of a stop, or ""."""
-        return self._ranks.heartbeat(self._stop.reason, is_done=False).stop
-
     def _wait_for_others(self) -> None:
         """Wait until all machines have played their part, or a stop is requested."""
         while True:
@@ -176,7 +176,9 @@ class SelfplaySource:
         window, num_segments = self._seating.segments(oldest, len(self._history)).span, None
         if {each.num_nodes for each in self._history[oldest:]} == {self._ranks.num_nodes}:
             num_segments = len(self.segments(0)) * (len(self._history) - oldest)
-        seed = self._seed_of_newest() if config.is_on_policy else config.seed
+        seed = config.seed
+        if config.is_on_policy:  # its steps count from 0, but epochs must differ
+            seed = random_word(seed, _EPOCHS_STREAM, len(self._history)) >> 1
 
         def spec(step: int) -> BatchSpec:
             return BatchSpec(
@@ -194,10 +196,6 @@ class SelfplaySource:
 
         facts = self._facts(newest, oldest)
         return IterationPlan(num_steps if total else 0, spec, total, facts)
-
-    def _seed_of_newest(self) -> int:
-        """A seed for each generation: on-policy steps count from 0, but epochs must differ."""
-        return random_word(self._config.seed, _EPOCHS_STREAM, len(self._history)) >> 1
 
     def _note_needed(self) -> None:
         """Note the first segment that the oldest of the newest checkpoints needs: pruning spares

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from vecchess.errors import DataError
-from vecchess.train.checkpoint import checkpoint_file
-from vecchess.train.checkpoint.checkpoint_file import (
+from vecchess.train.checkpoint import checkpoint_folder
+from vecchess.train.checkpoint.checkpoint_folder import (
     MOST_HEADER_BYTES,
     decode_checkpoint,
     encode_checkpoint,
@@ -98,7 +98,7 @@ def test_a_truncated_or_changed_file_is_one_line() -> None:
 @pytest.mark.parametrize("schema", [1, 9, 10**4000, "9\n" * 10_000, [[]]])
 def test_another_schema_is_named(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint_file, "SCHEMA", schema)
+        patch.setattr(checkpoint_folder, "SCHEMA", schema)
         data = encode_checkpoint({}, {}, {})
     assert "this vecchess reads 2: it was written by" in refusal(data)
 

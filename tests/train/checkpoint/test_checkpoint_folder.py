@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from vecchess.errors import DataError
-from vecchess.train.checkpoint.checkpoint_file import encode_checkpoint
-from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
+from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder, encode_checkpoint
 
 
 def state(number: int, size: int = 10) -> bytes:

@@ -13,8 +13,11 @@ from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
-from vecchess.train.checkpoint.checkpoint_file import decode_checkpoint, encode_checkpoint
-from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
+from vecchess.train.checkpoint.checkpoint_folder import (
+    CheckpointFolder,
+    decode_checkpoint,
+    encode_checkpoint,
+)
 from vecchess.train.checkpoint.trainer_state import TrainerState
 from vecchess.train.step.learner import Learner
 from vecchess.train.trainer import TrainProgress

@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import ctypes, resource, sys, threading
-from vecchess.train.distributed.gloo_terminate import hold_failing_threads
+from vecchess.train.distributed.collectives import hold_failing_threads
 
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 fail = ctypes.CDLL("libstdc++.so.6")["_ZSt9terminatev"]

@@ -327,3 +327,14 @@ def test_a_gpu_learns_what_the_processor_does_and_waits_once_a_step(objective, b
         found = there._metrics(totals)
         assert found.rank_sums == expected.rank_sums
         assert found.means["loss"] == pytest.approx(expected.means["loss"], rel=1e-3)
+
+
+def test_value_weight_weighs_the_value_against_the_policy(batches) -> None:
+    found = {}
+    for weight in (0.5, 2.0):
+        config = config_of("alphazero", loss={"value_weight": weight})
+        rank_values = [1.0, 0]
+        means = Learner(config, new_net(True), Alone()).step(batches[0], 0.1, rank_values).means
+        found[weight] = means
+        assert means["loss"] == pytest.approx(means["loss_policy"] + weight * means["loss_value"])
+    assert found[0.5]["loss_value"] == found[2.0]["loss_value"]

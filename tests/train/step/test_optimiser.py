@@ -106,3 +106,20 @@ def test_steps_are_fused_on_a_gpu_and_counted_there() -> None:
         load_optimiser_tensors(optimiser, there, stored)
     devices = {tensor.device.type for tensor in optimiser_tensors(optimiser, there).values()}
     assert devices == {"cuda"}
+
+
+def test_the_value_head_has_its_own_learning_rate_and_weights_alone_decay() -> None:
+    net = SpikingNet(NetConfig(num_planes=25, blocks=1, channels=32))
+    names = {parameter: name for name, parameter in net.named_parameters()}
+    config = OptimiserConfig(lr=0.01, value_lr=0.03, weight_decay=0.5)
+    seen = set()
+    for group in make_optimiser(net, config).param_groups:
+        for parameter in group["params"]:
+            name = names[parameter]
+            is_value = name.startswith(("layers.value_", "value_gain"))
+            assert group["height"] == (0.03 if is_value else 0.01), name
+            assert group["weight_decay"] == (0.5 if parameter.ndim > 1 else 0.0), name
+            seen.add((is_value, parameter.ndim > 1))
+    assert len(seen) == 4
+    same = make_optimiser(net, OptimiserConfig(lr=0.01)).param_groups
+    assert {group["height"] for group in same} == {0.01}

@@ -1,7 +1,5 @@
 """The state of a run on disk.
 
-checkpoint_file     tensors, values and their hash in one safetensors file
-checkpoint_folder   the files: written whole or not at all, older ones removed
-checkpoint_weights  the weights alone, for another run
-trainer_state       what a run saves, and how it resumes
+checkpoint_folder  the files: tensors, values and their hash; written whole or not at all
+trainer_state      what a run saves, how it resumes, the weights alone for another run
 """

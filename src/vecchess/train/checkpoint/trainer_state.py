@@ -3,20 +3,28 @@
 It holds all that decides the rest of the run: float weights, their average, and within a generation
 PPO's copy of them, AdamW's moments by the names of the parameters (another number of ranks can load
 them), the gradient scaler, the learning rate's schedule, counters, the state of the source of
-positions, results of matches.
-Random numbers need no state: each is drawn by counter.
+positions, results of matches. Random numbers need no state: each is drawn by counter. Another run
+may begin with the weights alone.
 """
 
-from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor, nn
 
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError, DataError, FileMissing, FileUnreadable, NetworkError
+from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import clip_line
-from vecchess.train.checkpoint.checkpoint_file import decode_checkpoint, encode_checkpoint
-from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
+from vecchess.snn.modules.network import SpikingNet
+from vecchess.snn.presets import NetConfig
+from vecchess.train.checkpoint.checkpoint_folder import (
+    NAME,
+    CheckpointFolder,
+    decode_checkpoint,
+    encode_checkpoint,
+)
 from vecchess.train.step.optimiser import Schedule, load_optimiser_tensors, optimiser_tensors
 from vecchess.train.trainer import Trainer, TrainingSource, TrainProgress
 
@@ -30,7 +38,7 @@ class StateValues(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     readout: Literal["spikes", "graded", "mean", "last"] = "spikes"
-    """Of the network; networks of older runs read spikes."""
+    """How the network is read; networks of older runs read spikes."""
     folded: bool
     steps: _Count
     """Updates of the weights."""
@@ -52,7 +60,7 @@ class StateValues(BaseModel):
     candidate_waits: bool
     matches: list[dict[str, Any]]
     source: dict[str, Any]
-    """See ``TrainingSource.state``."""
+    """The values of ``TrainingSource.state``."""
 
 
 class TrainerState:
@@ -201,3 +209,50 @@ def load_weights(net: nn.Module, tensors: dict[str, Tensor]) -> None:
                 f"shape {list(tensors[name].shape)}, not {tensor.dtype} of {list(tensor.shape)}"
             )
     net.load_state_dict(tensors)
+
+
+@dataclass(frozen=True)
+class CheckpointWeights:
+    """What played in the run: the average of its weights where there is one."""
+
+    sizes: NetConfig
+    folded: bool
+    """Whether they are those of the second phase."""
+    tensors: dict[str, Tensor]
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """The weights in ``file``; raises NetworkError where it is missing, out of reach or
+        damaged."""
+
+        def attempt() -> bytes:
+            try:
+                return read_file(file)
+            except FileMissing:  # its name may be wrong: not tried again
+                raise NetworkError(f"there is no checkpoint {file}") from None
+
+        try:
+            tensors, entry = decode_checkpoint(retried(attempt))
+            folded = state_values(entry).folded
+            sizes = NetConfig.model_validate(entry["facts"]["net"])
+        except FileUnreadable as error:
+            raise NetworkError(str(error)) from None
+        except (DataError, ValidationError, KeyError, TypeError) as error:
+            raise NetworkError(f"checkpoint {file}: {clip_line(error)}") from None
+        return cls(sizes, folded, played_weights(tensors))
+
+    def network(self, sizes: NetConfig, surrogate: str) -> SpikingNet:
+        """The network of ``sizes`` with these weights, on the CPU, in the phase that they are of.
+
+        Raises ConfigError where they do not fit.
+        """
+        net = SpikingNet(sizes, surrogate)
+        if self.folded:
+            net.fold()
+        load_weights(net, self.tensors)
+        return net
+
+
+def is_checkpoint(file: Path) -> bool:
+    """Whether a file is named as checkpoints are."""
+    return NAME.fullmatch(file.name) is not None

@@ -55,7 +55,7 @@ class BatchLoader:
         report_line: ReportLine = print,
         reference: GivenShards | None = None,
     ) -> None:
-        """Nothing is read before the first batch.
+        """The threads start; games are read with the first batch.
 
         threads: with 0 a batch is built when it is asked for, none ahead. planes: P.
         pin_memory: batches lie in pinned memory, for a GPU. stall_timeout_s: see ``LoaderThreads``.

@@ -50,7 +50,7 @@ class ManifestShards:
     shards."""
 
     def __init__(self, folder: Path, with_unfinished: bool = False) -> None:
-        """Nothing is read yet. ``with_unfinished``: of the segments' unfinished games too."""
+        """``with_unfinished``: the segments' unfinished games too. They are read later."""
         self._run, self._with_unfinished = RunFolder(folder.parent), with_unfinished
         self._manifests: dict[Path, Manifest] = {}
 

@@ -43,7 +43,7 @@ class SampleRules:
     """Pawns by which a side must be ahead where a game ended at its cap of plies, for the game to
     teach a win; 0: it teaches a draw."""
     material_share: float = 0.0
-    """Share of ``worth_of_men`` in the values; the rest is what was recorded."""
+    """Share of ``worth_of_material`` in the values; the rest is what was recorded."""
     newest_only: bool = False
     """Learn what the last network of each game played, for on-policy objectives."""
 
@@ -58,8 +58,8 @@ class SampleRules:
     ) -> GameRecords:
         """``records`` with the results and the values that they teach.
 
-        ``leads``: int64[G], White's men in the last position less Black's, in pawns. ``balances``:
-        int16[plies], the mover's men less the other side's before each ply.
+        ``leads``: int64[G], White's material in the last position less Black's, in pawns.
+        ``balances``: int16[plies], the mover's less the other side's before each ply.
         """
         records = replace(records, result=taught_results(records, leads, self.capped_lead))
         share = self.material_share
@@ -68,7 +68,7 @@ class SampleRules:
         values = [
             np.rint((1 - share) * recorded + share * VALUE_UNIT * worth).astype(np.uint16)
             for recorded, worth in zip(
-                (records.win, records.draw), worth_of_men(balances), strict=True
+                (records.win, records.draw), worth_of_material(balances), strict=True
             )
         ]
         return replace(records, win=values[0], draw=values[1])
@@ -78,7 +78,9 @@ PLAIN_RULES = SampleRules()
 """Games teach their results."""
 
 
-def worth_of_men(balances: NDArray[np.int16]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def worth_of_material(
+    balances: NDArray[np.int16],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shares of won and drawn games, float64[plies] each, for a lead of ``balances`` pawns: the
     side that is ahead wins or draws."""
     score = np.tanh(PAWN_WORTH / 2 * balances)

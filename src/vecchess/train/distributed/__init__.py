@@ -6,6 +6,5 @@ rank_store       opens the TCPStore at which ranks meet
 control          heart-beats, small values and errors over the store
 collectives      torch.distributed: its start, its end, a collective while ranks are watched
 ranks            ``Ranks``: what the training calls
-gloo_terminate   keeps a failing thread of gloo from ending the process
 shared_settings  settings that a machine gets from rank 0
 """

@@ -28,12 +28,12 @@ from vecchess.runtime.devices import CPU, Device, see_only
 from vecchess.train.distributed.collectives import (
     carry_out,
     close_group,
+    hold_failing_threads,
     open_group,
     require_backend,
 )
 from vecchess.train.distributed.control import ControlPlane, SharedError
 from vecchess.train.distributed.environment import RankInfo
-from vecchess.train.distributed.gloo_terminate import hold_failing_threads
 from vecchess.train.distributed.rank_store import open_store
 
 if TYPE_CHECKING:

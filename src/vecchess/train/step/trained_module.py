@@ -24,7 +24,7 @@ class TrainedModule(nn.Module):
     step, as accumulators whose gain is 1."""
 
     folded = True
-    """Nothing is left to fold."""
+    """A module has nothing to fold."""
     policy_gain: Tensor
     value_gain: Tensor
     neuron_names: tuple[str, ...] = ()
@@ -79,13 +79,13 @@ class TrainedModule(nn.Module):
         return False
 
     def fold(self) -> None:
-        """Nothing to do."""
+        """A module has nothing to fold."""
 
     def settle_grid(self) -> None:
-        """Nothing to do: there is no grid."""
+        """A module has no grid."""
 
     def forget_statistics(self) -> None:
-        """Nothing to do: batch norm has taken them already."""
+        """Batch norm has taken them already: they stay."""
 
     def absorb_statistics(self, sum_over_ranks: Callable[[list[Tensor]], None]) -> None:
         """Average the running statistics of batch norm over ranks."""
