@@ -18,9 +18,10 @@ from vecchess.bench.own_entrants import CHECKED, CONTINUOUS, FIXED, EntrantSetup
 from vecchess.bench.paired_timing import Count, Laps, core_share, ratio, time_in_turns
 from vecchess.config.bench_settings import InferenceBench
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.module_backend import exact_convolutions, unpacked
+from vecchess.inference.module_backend import unpacked
 from vecchess.inference.requests import Requests
 from vecchess.networks.module_net import ModuleNet, create_module_net
+from vecchess.networks.step_function import exact_convolutions
 from vecchess.networks.step_module import StepModule
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS

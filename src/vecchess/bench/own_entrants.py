@@ -18,7 +18,7 @@ from vecchess.errors import VecchessError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cpu.layerwise import LayerwiseCpu
-from vecchess.inference.engine import SlotEngine
+from vecchess.inference.engine import answer_all
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
@@ -96,10 +96,7 @@ def reference_answers(
     from vecchess.inference.reference import ReferenceBackend
 
     requests = unanswered(questions, num)
-    engine = SlotEngine(ReferenceBackend(net, requests.num_rows, rule), requests)
-    engine.submit(np.arange(requests.num_rows, dtype=np.int32))
-    while not engine.is_idle:
-        engine.step()
+    answer_all(ReferenceBackend(net, requests.num_rows, rule), requests)
     return requests
 
 
