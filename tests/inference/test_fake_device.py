@@ -14,12 +14,12 @@ from bench.fake_device import (
 
 from tests.inference.timed_device import Device, Stepping
 from vecchess.config import SelfplayConfig, build
-from vecchess.config.backend import parse_factory
 from vecchess.errors import ConfigError, DeviceError
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
+from vecchess.spec import Spec
 
 
 class Clock:
@@ -190,13 +190,13 @@ def test_one_answer_in_so_many_is_wrong_by_a_bit() -> None:
 def test_spellings() -> None:
     text = f"{FAKE}?of=reference&latency=2ms+10us&oom_above=4096&lost_after=500"
     assert build(SelfplayConfig, {"backend": text}).backend == text
-    module, factory, settings = parse_factory(text)
-    assert (f"{module}:{factory}", module) == (FAKE, open_fake.__module__)
-    device = FakeDevice.parse(settings)
+    spec = Spec.parse(text)
+    assert spec.head == FAKE == f"{open_fake.__module__}:open_fake"
+    device = FakeDevice.parse(spec.settings)
     assert (device.of, device.oom_above, device.lost_after) == ("reference", 4096, 500)
     assert parse_latency(device.latency)[0] == (0, 0.002)
     assert parse_latency("2ms+10us")[1] == (MOST_SLOTS, pytest.approx(0.002 + MOST_SLOTS * 1e-5))
-    assert FakeDevice.parse(parse_factory(FAKE)[2]) == FakeDevice()
+    assert FakeDevice.parse({}) == FakeDevice()
 
 
 @pytest.mark.parametrize(

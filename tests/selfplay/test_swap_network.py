@@ -14,8 +14,7 @@ from vecchess.runtime.devices import CPU, Share
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.worker.setup import build_server
-from vecchess.selfplay.worker.swap_network import swap_network
+from vecchess.selfplay.worker.setup import build_server, swap_network
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import save_net

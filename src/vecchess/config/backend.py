@@ -19,21 +19,15 @@ def is_factory(backend: str) -> bool:
     return ":" in backend
 
 
-def parse_factory(backend: str) -> Spec:
-    """A factory and its settings; raises ConfigError."""
-    spec = Spec.parse(backend)
-    if not is_function(spec.head):
-        raise ConfigError(f"{spec.head} is not module:factory")
-    return spec
-
-
 def _check_name(backend: str) -> str:
     """Validator: the name of a backend, or a factory."""
     if is_factory(backend):
         try:
-            parse_factory(backend)
+            spec = Spec.parse(backend)
         except ConfigError as error:
             raise ValueError(str(error)) from None
+        if not is_function(spec.head):
+            raise ValueError(f"{spec.head} is not module:factory")
     elif backend == "torch":
         raise ValueError("should be 'reference', as plain torch is called now")
     elif backend not in BACKENDS:

@@ -15,7 +15,7 @@ from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.errors import NetworkError
 from vecchess.export.atomic_output import binary_file
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.engine import SlotEngine
+from vecchess.inference.engine import answer_all
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.runtime.optional_library import missing_library
@@ -128,7 +128,4 @@ def _ask_reference(net: IntegerNet, requests: Requests, num_steps: int) -> None:
     """Fill in the answers to all requests, after exactly so many steps."""
     cut = replace(net, config=net.config.model_copy(update={"time_steps": num_steps}))
     slots = min(BATCH, requests.num_rows)
-    engine = SlotEngine(open_backend("reference", cut, slots, ExitRule.never()), requests)
-    engine.submit(np.arange(requests.num_rows, dtype=np.int32))
-    while not engine.is_idle:
-        engine.step()
+    answer_all(open_backend("reference", cut, slots, ExitRule.never()), requests)

@@ -4,8 +4,7 @@ requests          the rows that hold questions and answers
 engine            the inference loop: admit, advance one time step, harvest
 backend           the protocol that a device implements
 backend_registry  opens backends by name, or by a factory of the user's
-host_backend      rows and slots of the backends that compute on the host
-stepwise_backend  those that take one time step a turn, and the exit rule
+host_backend      rows, slots and single steps of the backends that compute on the host
 exit_rule         the rule by which a position leaves before T time steps
 module_backend    the backend of torch modules that users bring
 playable_net      the networks that backends compute

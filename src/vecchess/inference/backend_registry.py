@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from vecchess.chess.planes import MATERIAL_WEIGHTS
 from vecchess.config import CONSTANT_NET
-from vecchess.config.backend import BACKENDS, is_factory, parse_factory
+from vecchess.config.backend import BACKENDS, is_factory
 from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend, MaterialBackend
@@ -14,6 +14,7 @@ from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet, Pla
 from vecchess.runtime.plugin import load_plugin
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.kernels.triton_support import obstacle_to_gpu, obstacle_to_triton
+from vecchess.spec import Spec
 
 OWN_BACKEND = ("module", "lc0", "built-in")
 """Kinds of networks that are computed in one way, whatever backend is named."""
@@ -73,7 +74,8 @@ def open_backend(
     net = BuiltInNet(network) if isinstance(network, str) else network
     exit_rule = exit_rule or ExitRule.from_metadata(net.exit_rule)
     if is_factory(name):
-        return _call_factory(name, net, num_slots, exit_rule, device, threads)
+        given = net.name if isinstance(net, BuiltInNet) else net
+        return _call_factory(name, given, num_slots, exit_rule, device, threads)
     if isinstance(net, BuiltInNet):
         if net.name == CONSTANT_NET:
             return ConstantBackend(num_slots)
@@ -118,19 +120,10 @@ def _open_integers(
     raise ConfigError(f"no backend '{name}'; there are {', '.join(BACKENDS)}")
 
 
-def _call_factory(
-    name: str,
-    net: PlayableNet,
-    num_slots: int,
-    exit_rule: ExitRule,
-    device: str,
-    threads: int,
-) -> Backend:
+def _call_factory(name: str, *arguments: object) -> Backend:
     """Import "module:factory?key=value" and call it; ``ConfigError`` where that cannot be done."""
-    given = net.name if isinstance(net, BuiltInNet) else net
-    arguments = given, num_slots, exit_rule, device, threads
     try:
-        spec = parse_factory(name)
+        spec = Spec.parse(name)
         function = load_plugin(spec.head)
         signature(function).bind(*arguments, **spec.settings)
     except (ConfigError, TypeError, ValueError) as error:

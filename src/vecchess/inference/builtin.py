@@ -22,7 +22,7 @@ class ConstantBackend:
         self._admitted = np.empty(0, np.int32)
 
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
-        """See ``Backend.admit``."""
+        """Answer ``rows`` at once; their ``slots`` are settled."""
         self._admitted = slots
         self.answer(requests, rows)
 
@@ -31,10 +31,10 @@ class ConstantBackend:
         _answer(rows, np.empty(0, np.int64), *requests)
 
     def advance(self) -> None:
-        """Nothing to do: the answers are written at admission."""
+        """Do nothing: the answers are written at admission."""
 
     def settled(self) -> NDArray[np.int32]:
-        """See ``Backend.settled``: every slot that was admitted."""
+        """Every slot that was admitted: int32[K]."""
         slots, self._admitted = self._admitted, np.empty(0, np.int32)
         return slots
 

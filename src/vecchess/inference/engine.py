@@ -199,3 +199,11 @@ def age_percentile_ms(queue_age: NDArray[np.int64], percent: float) -> float:
         return 0.0
     bucket = int(np.searchsorted(np.cumsum(queue_age), total * percent / 100))
     return float(2.0 ** ((bucket + 1) / AGE_BUCKETS_PER_OCTAVE) / 1e6)
+
+
+def answer_all(backend: Backend, requests: Requests) -> None:
+    """Have ``backend`` answer every row of ``requests``."""
+    engine = SlotEngine(backend, requests)
+    engine.submit(np.arange(requests.num_rows, dtype=np.int32))
+    while not engine.is_idle:
+        engine.step()

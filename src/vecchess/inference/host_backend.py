@@ -1,4 +1,4 @@
-"""The part of a backend that computing on the host has in common: rows and slots."""
+"""The part that backends on the host have in common: rows and slots, and steps one by one."""
 
 from abc import ABC, abstractmethod
 
@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
+from vecchess.inference.exit_rule import NO_BEST, ExitRule, judge
 from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet
 from vecchess.inference.requests import Requests
-from vecchess.shapes import MAX_MOVES
+from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
 
@@ -42,7 +43,7 @@ class HostBackend(ABC):
         self.policy_scale, self.value_scale = net.policy_scale, net.value_scale
 
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
-        """See ``Backend.admit``."""
+        """Put the questions of ``rows`` into the free ``slots``, at step 0."""
         require_free(self._state[slots] != FREE, slots)
         require_questions(requests, rows, self._config.num_planes)
         self._requests = requests
@@ -53,7 +54,7 @@ class HostBackend(ABC):
         self._state[slots] = BUSY
 
     def advance(self) -> None:
-        """See ``Backend.advance``."""
+        """Take a time step or more with all positions that have not settled."""
         slots = np.flatnonzero(self._state == BUSY).astype(np.int32)
         if len(slots) == 0:
             return
@@ -72,13 +73,13 @@ class HostBackend(ABC):
         ...
 
     def settled(self) -> NDArray[np.int32]:
-        """See ``Backend.settled``."""
+        """The slots that have settled since the last call, which are free now: int32[n]."""
         slots = np.flatnonzero(self._state == SETTLED).astype(np.int32)
         self._state[slots] = FREE
         return slots
 
     def replace_network(self, net: PlayableNet) -> None:
-        """See ``Backend.replace_network``."""
+        """Compute with ``net`` from now on; raises ValueError and NetworkError, as ``Backend``."""
         require_same_sizes(self._config == net.config, bool((self._state != FREE).any()))
         self._require_exact(net)
         self._load(net)
@@ -87,6 +88,54 @@ class HostBackend(ABC):
     @abstractmethod
     def _load(self, net: PlayableNet) -> None:
         """Compute with ``net``, which is exact and has the sizes of the first network."""
+
+
+class StepwiseBackend(HostBackend):
+    """``HostBackend`` whose subclass adds up one time step of given slots."""
+
+    def __init__(self, net: PlayableNet, num_slots: int, rule: ExitRule) -> None:
+        """S = ``num_slots``, whose positions leave by ``rule``; raises as ``HostBackend``."""
+        super().__init__(net, num_slots)
+        self._rule = rule.as_integers()
+        self._best = np.full(num_slots, NO_BEST, np.int32)
+        self._previous_wdl = np.zeros((num_slots, NUM_OUTCOMES), np.int32)
+
+    def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
+        """Put the questions of ``rows`` into the free ``slots``, at step 0."""
+        super().admit(slots, requests, rows)
+        self._best[slots] = NO_BEST
+        self._previous_wdl[slots] = 0
+
+    def _take_steps(
+        self, slots: NDArray[np.int32], rows: NDArray[np.int32], requests: Requests
+    ) -> NDArray[np.int32]:
+        """Take one step with each of ``slots``."""
+        self._add_step(slots, rows, requests)
+        requests.steps[rows] += 1
+        settles = np.zeros(len(slots), np.bool_)
+        judge(
+            slots,
+            rows,
+            self._rule,
+            self.time_steps,
+            requests.policy,
+            requests.num_legal,
+            requests.wdl,
+            requests.steps,
+            self._best,
+            self._previous_wdl,
+            settles,
+        )
+        return slots[settles]
+
+    @abstractmethod
+    def _add_step(
+        self, slots: NDArray[np.int32], rows: NDArray[np.int32], requests: Requests
+    ) -> None:
+        """Add one time step's currents of ``slots: int32[K]`` to policy and wdl of ``rows``.
+
+        ``requests.steps[rows]`` are the steps taken before.
+        """
 
 
 def require_free(occupied: NDArray[np.bool_], slots: NDArray[np.int32]) -> None:

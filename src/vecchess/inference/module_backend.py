@@ -8,7 +8,6 @@ Decision 256.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 
 import numpy as np
@@ -19,12 +18,12 @@ from torch import Tensor, nn
 from vecchess.inference.device_errors import device_work
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.float_backend import accumulators
+from vecchess.inference.host_backend import StepwiseBackend
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
-from vecchess.inference.stepwise_backend import StepwiseBackend
 from vecchess.networks.module_net import LOGIT_BITS, ModuleNet
 from vecchess.networks.state_nest import Nest, reset_slots
-from vecchess.networks.step_function import step_function
+from vecchess.networks.step_function import exact_convolutions, step_function
 from vecchess.networks.step_module import StepFunction, StepModule, check_step_module
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 
@@ -70,7 +69,7 @@ class ModuleBackend(StepwiseBackend):
 
     @device_work("admitting positions")
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
-        """See ``Backend.admit``."""
+        """Put the questions of ``rows`` into the free ``slots``, at step 0."""
         super().admit(slots, requests, rows)
         planes = unpacked(requests.planes[rows]).to(self._device)
         for index, members in self._by_chunk(slots):
@@ -131,7 +130,7 @@ class ModuleBackend(StepwiseBackend):
     replace_network = device_work("replacing the network")(StepwiseBackend.replace_network)
 
     def _require_exact(self, net: PlayableNet) -> None:
-        """Nothing is proved of floats; opening has compared their bits."""
+        """Do without a proof: nothing is proved of floats, and opening has compared their bits."""
 
     def _load(self, net: PlayableNet) -> None:
         assert isinstance(net, ModuleNet)
@@ -182,10 +181,3 @@ def unpacked(planes: NDArray[np.uint64]) -> Tensor:
     """Bitboards uint64[B, P] -> float32[B, P, 8, 8] of 0 and 1, a1 at [0, 0]."""
     bits = np.unpackbits(np.ascontiguousarray(planes).view(np.uint8), axis=1, bitorder="little")
     return torch.from_numpy(bits).float().view(*planes.shape, 8, 8)
-
-
-def exact_convolutions(device: torch.device) -> AbstractContextManager[None]:
-    """On a GPU: convolutions in whole float32, by the same algorithm every time."""
-    if device.type == "cpu":
-        return nullcontext()
-    return torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)

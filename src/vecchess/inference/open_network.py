@@ -1,7 +1,9 @@
 """From what plays to a network on its device: found, loaded, with a backend that fits.
 
-net = open_network("default", slots=64)
-policy, outcomes = net.answer(requests)
+    net = open_network("default", slots=64)
+    policy, outcomes = net.answer(requests)
+
+``inference.source`` says what may be named.
 """
 
 from collections.abc import Callable
@@ -17,7 +19,7 @@ from vecchess.config import build
 from vecchess.errors import ConfigError, DeviceError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import choose_backend, open_backend
-from vecchess.inference.engine import SlotEngine
+from vecchess.inference.engine import answer_all
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet
 from vecchess.inference.requests import Requests
@@ -56,10 +58,7 @@ class OpenNetwork:
     def answer(self, requests: Requests) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Probabilities of the legal moves, in the order of ``requests.legal``, float64[R, L], and
         of win, draw and loss, float64[R, 3]; the steps taken are in ``requests.steps``."""
-        engine = SlotEngine(self.backend, requests)
-        engine.submit(np.arange(requests.num_rows, dtype=np.int32))
-        while not engine.is_idle:
-            engine.step()
+        answer_all(self.backend, requests)
         steps = requests.steps[:, None]
         legal = np.arange(requests.legal.shape[1]) < requests.num_legal[:, None]
         policy = requests.policy * self.backend.policy_scale / steps

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from vecchess.errors import ConfigError
 from vecchess.inference.device_errors import device_work
 from vecchess.inference.exit_rule import ExitRule
+from vecchess.inference.host_backend import StepwiseBackend
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
-from vecchess.inference.stepwise_backend import StepwiseBackend
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.rate_coding import rate_coded
@@ -43,7 +43,7 @@ class ReferenceBackend(StepwiseBackend):
     @device_work("admitting positions")
     @torch.no_grad()
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
-        """See ``Backend.admit``."""
+        """Put the questions of ``rows`` into the free ``slots``, at step 0."""
         super().admit(slots, requests, rows)
         at = self._indices(slots)
         actions = np.minimum(requests.legal[rows].astype(np.int64), NUM_ACTIONS - 1)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 
 LEGAL_BYTES, POLICY_BYTES, WDL_BYTES = 2 * MAX_MOVES, 4 * MAX_MOVES, 4 * NUM_OUTCOMES
-"""Of one row, for kernels that are given addresses."""
+"""Bytes of one row, for kernels that are given addresses."""
 
 
 class Requests(NamedTuple):

@@ -120,16 +120,15 @@ class Source:
 
 def find(text: str) -> Source:
     """What ``text`` names; whether it is there shows when it is checked or loaded."""
-    return Source(text, _kind_of(text))
-
-
-def _kind_of(text: str) -> Kind:
+    kind: Kind = "file"
     if text.startswith(MODULE):
-        return "module"
-    if text.startswith(LC0) or text.endswith(LC0_SUFFIX):
-        return "lc0"
-    if text in BUILT_IN_NETS:
-        return "built-in"
-    if Path(text).suffix == SIZES_SUFFIX:
-        return "sizes"
-    return "preset" if text in PRESETS and not Path(text).is_file() else "file"
+        kind = "module"
+    elif text.startswith(LC0) or text.endswith(LC0_SUFFIX):
+        kind = "lc0"
+    elif text in BUILT_IN_NETS:
+        kind = "built-in"
+    elif Path(text).suffix == SIZES_SUFFIX:
+        kind = "sizes"
+    elif text in PRESETS and not Path(text).is_file():
+        kind = "preset"
+    return Source(text, kind)

@@ -1,6 +1,5 @@
 """lc0's residual networks in plain torch."""
 
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 import numpy as np
@@ -11,6 +10,7 @@ from torch.nn import functional
 
 from vecchess.lc0.lc0_moves import conv_places
 from vecchess.lc0.weights_file import Affine, Lc0Weights
+from vecchess.networks.step_function import exact_convolutions
 from vecchess.shapes import NUM_OUTCOMES
 
 Layer2 = tuple[Tensor, Tensor]
@@ -50,16 +50,10 @@ class Lc0Network:
         Outcomes are win, draw and loss of the side to move, moves in lc0's order (``lc0_moves``).
         """
         boards = torch.from_numpy(planes).view(len(planes), -1, 8, 8).to(self._device)
-        with self._exact():
+        with exact_convolutions(self._device):
             x = self._tower(boards.contiguous(memory_format=torch.channels_last))
             policy, outcomes = self._moves(x), self._outcomes(x)
         return policy.cpu().numpy(), outcomes.cpu().numpy()
-
-    def _exact(self) -> AbstractContextManager[None]:
-        """On a GPU: convolutions in whole float32, by the same algorithm every time."""
-        if self._device == "cpu":
-            return nullcontext()
-        return torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)
 
     def _tower(self, x: Tensor) -> Tensor:
         activate = self._activate

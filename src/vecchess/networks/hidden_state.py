@@ -74,7 +74,7 @@ class HiddenStateNetwork(nn.Module, ABC):
             setattr(net, loop, 1)
 
     def initial_state(self, num_slots: int) -> Nest:
-        """See ``StepModule.initial_state``."""
+        """The state of ``num_slots`` positions before their first step."""
         device = next((tensor.device for tensor in self.parameters()), torch.device("cpu"))
         if self._rows is None:
             self._rows = map_nest(lambda tensor: tensor[:1].clone(), self._first_state(device))
@@ -83,7 +83,7 @@ class HiddenStateNetwork(nn.Module, ABC):
         )
 
     def forward(self, planes: Tensor, state: Nest) -> tuple[Tensor, Tensor, Nest]:
-        """See ``StepModule.forward``."""
+        """One time step: policy [S, 4672], wdl [S, 3] and the state after it."""
         self._put(state)
         policy, wdl = self._read(self._run(planes))
         after = self._take()

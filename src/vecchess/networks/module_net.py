@@ -76,7 +76,7 @@ class ModuleNet:
 
     @property
     def exit_rule(self) -> dict[str, Any]:
-        """As ``inference.exit_rule.ExitRule`` reads it."""
+        """The fields of an ``inference.exit_rule.ExitRule``, in accumulator units."""
         exits = self.config.exits
         if exits is None:
             return {"min_steps": NEVER}
@@ -111,7 +111,8 @@ class ModuleNet:
         """The module with its weights, in evaluation mode, on the CPU."""
         module = call_factory(self.spec, seed=0)
         _load(module, self.tensors, str(self.spec))
-        return _as_step_module(module.eval())
+        assert isinstance(module, StepModule)
+        return module.eval()
 
 
 def create_module_net(text: str, seed: int) -> ModuleNet:
@@ -193,11 +194,6 @@ def _load(module: nn.Module, tensors: dict[str, Tensor], name: str) -> None:
     except RuntimeError as error:
         reason = clip_line(" ".join(str(error).split()))
         raise NetworkError(f"{name}: the weights do not fit the module: {reason}") from None
-
-
-def _as_step_module(module: nn.Module) -> StepModule:
-    assert isinstance(module, StepModule)
-    return module
 
 
 def _libraries() -> dict[str, str]:

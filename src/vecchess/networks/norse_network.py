@@ -23,8 +23,8 @@ class NorseNetwork(HiddenStateNetwork):
     def __init__(
         self, net: nn.Module, time_steps: int, *, loop: str = "seq_length", **settings: Any
     ) -> None:
-        """As ``HiddenStateNetwork``; raises NetworkError for a network without cells, and for one
-        with modules over sequences that does not take ``sequence``."""
+        """Wrap ``net``, see ``HiddenStateNetwork``; raises NetworkError for one without cells, and
+        for one with modules over sequences that does not take ``sequence``."""
         super().__init__(net, time_steps, loop=loop, **settings)
         cells = _cells(net)
         if not cells:
@@ -57,7 +57,7 @@ class NorseNetwork(HiddenStateNetwork):
         self._after[index] = output[1]
 
     def _run(self, planes: Tensor) -> Any:
-        """As ``HiddenStateNetwork._run``; raises NetworkError at the first step of a network that
+        """Run a time step; raises NetworkError at the first step of a network that
         returns a state which is none of its cells'."""
         output = super()._run(planes)
         returned = output[1] if isinstance(output, tuple) and len(output) == 2 else None

@@ -27,7 +27,7 @@ class SnntorchNetwork(HiddenStateNetwork):
     """A network of snntorch's neurons, in which time runs step by step."""
 
     def __init__(self, net: nn.Module, time_steps: int, **settings: Any) -> None:
-        """As ``HiddenStateNetwork``; raises NetworkError for a network without such neurons."""
+        """Wrap ``net``, see ``HiddenStateNetwork``; raises NetworkError without such neurons."""
         super().__init__(net, time_steps, **settings)
         if not self._neurons():
             raise NetworkError(

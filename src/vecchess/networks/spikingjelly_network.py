@@ -24,8 +24,8 @@ class SpikingjellyNetwork(HiddenStateNetwork):
     def __init__(
         self, net: nn.Module, time_steps: int, *, loop: str = "T", **settings: Any
     ) -> None:
-        """As ``HiddenStateNetwork``; raises NetworkError for a network without memories, and for
-        one with a module that computes all time steps at once or with a backend of its own."""
+        """Wrap ``net``, see ``HiddenStateNetwork``; raises NetworkError for one without memories
+        or with a module that computes all time steps at once or with a backend of its own."""
         super().__init__(net, time_steps, loop=loop, **settings)
         for module in net.modules():
             _require_stepwise(module)

@@ -5,6 +5,8 @@ convolutions and matrix products are in bfloat16; the state keeps its types, so 
 float32 stays one.
 """
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor
 
@@ -55,3 +57,10 @@ def _compiled(step: StepFunction, device: torch.device) -> StepFunction:
         return policy.clone(), wdl.clone(), map_nest(torch.clone, after)
 
     return taken
+
+
+def exact_convolutions(device: torch.device | str) -> AbstractContextManager[None]:
+    """On a GPU: convolutions in whole float32, by the same algorithm every time."""
+    if torch.device(device).type == "cpu":
+        return nullcontext()
+    return torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)

@@ -50,11 +50,11 @@ class PolicyPlayer(Player):
 
     @property
     def is_idle(self) -> bool:
-        """See ``Player``."""
+        """Whether no move is being chosen."""
         return self._engine.is_idle
 
     def ask(self, requests: MoveRequests) -> None:
-        """See ``Player``."""
+        """Begin to choose a move for each of ``requests``."""
         slots, questions = requests.slots, self._requests
         moves, counts = legal_moves(requests.positions)
         is_legal = np.arange(MAX_MOVES) < counts[:, None]
@@ -70,7 +70,7 @@ class PolicyPlayer(Player):
         self._engine.submit(slots.astype(np.int32))
 
     def replies(self) -> MoveReplies:
-        """See ``Player``."""
+        """The moves that have been chosen since, after one more step of the network."""
         rows = self._engine.step()
         if not len(rows):
             return MoveReplies.none()
@@ -130,7 +130,7 @@ class SearchPlayer(Player):
         self.name = name
         self.max_games: int = max_games
         self.simulations = 0
-        """Of all searches so far."""
+        """Simulations of all searches so far."""
         tablebase = Tablebase(config.syzygy) if config.syzygy else None
         self.search = BatchSearch(
             config, backend, max_games, tablebase=tablebase, num_planes=num_planes
@@ -142,11 +142,11 @@ class SearchPlayer(Player):
 
     @property
     def is_idle(self) -> bool:
-        """See ``Player``."""
+        """Whether no move is being chosen."""
         return self.search.is_idle
 
     def ask(self, requests: MoveRequests) -> None:
-        """See ``Player``."""
+        """Begin to choose a move for each of ``requests``."""
         self._positions[requests.slots] = requests.positions
         self.search.begin(
             requests.slots, requests.positions, requests.keys, requests.past, seed=self._seed,
@@ -155,7 +155,7 @@ class SearchPlayer(Player):
         )  # fmt: skip
 
     def replies(self) -> MoveReplies:
-        """See ``Player``."""
+        """The moves that have been chosen since, after one more step of the network."""
         slots = self.search.step()
         if not len(slots):
             return MoveReplies.none()

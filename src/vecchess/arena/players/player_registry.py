@@ -13,7 +13,7 @@
                                            settings and the player's follow one "?"
     lc0:FILE?search=puct&sims=800          a network of lc0, a .pb.gz file, with the same settings
                                            but T and exits; by its policy alone without a search
-    uci:stockfish?nodes=1000               a UCI engine; see ``uci_options``
+    uci:stockfish?nodes=1000               a UCI engine; see ``uci_player``
     mymodule:make_player?depth=3           what a function of the user returns, called with
                                            seed=... and the settings, as texts, by name
 
@@ -31,8 +31,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vecchess.arena.player_protocol import Player
 from vecchess.arena.players.network_player import COLDEST, PolicyPlayer, SearchPlayer
 from vecchess.arena.players.simple import MINIMAX, GreedyPlayer, MinimaxPlayer, RandomPlayer
-from vecchess.arena.players.uci_options import EngineOptions
-from vecchess.arena.players.uci_player import UciPlayer
+from vecchess.arena.players.uci_player import EngineOptions, UciPlayer
 from vecchess.config import DEFAULT_NET, TreeConfig, build
 from vecchess.config.search_settings import SearchConfig
 from vecchess.errors import ConfigError
@@ -54,7 +53,7 @@ SEARCH_SETTINGS = [name for name in SearchConfig.model_fields if name != "tree_m
 """Settings of a search in a spelling. A limit on all trees together would make a game depend on
 how many are played."""
 SLOTS = 128
-"""Of the CPU backend, at most."""
+"""Slots of the CPU backend, at most."""
 
 
 class PolicyOptions(BaseModel):
@@ -82,13 +81,13 @@ class PlayerResources:
     max_games: int = 256
     """Games at a time, at most."""
     device: Device = CPU
-    """Of a network."""
+    """Where a network is computed."""
     backend: str = "auto"
     """How a network is computed, as for self-play."""
     threads: int = 1
-    """Of a network on the processor."""
+    """Threads that compute a network on the processor."""
     processes: int = 1
-    """Of an engine."""
+    """Processes of an engine."""
 
 
 def open_player(text: str, seed: int = 0, resources: PlayerResources | None = None) -> Player:

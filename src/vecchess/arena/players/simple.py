@@ -30,7 +30,7 @@ class RandomPlayer(ImmediatePlayer):
         self.seed = seed
 
     def choose(self, requests: MoveRequests) -> NDArray[np.uint16]:
-        """See ``ImmediatePlayer``."""
+        """A move for each of ``requests``, uint16[K]."""
         moves, counts = legal_moves(requests.positions)
         return moves[np.arange(len(moves)), draw_below(self.seed, requests, counts)]
 
@@ -47,7 +47,7 @@ class GreedyPlayer(ImmediatePlayer):
         self.seed = seed
 
     def choose(self, requests: MoveRequests) -> NDArray[np.uint16]:
-        """See ``ImmediatePlayer``."""
+        """A move for each of ``requests``, uint16[K]."""
         positions = requests.positions
         moves, counts = legal_moves(positions)
         is_legal = np.arange(MAX_MOVES) < counts[:, None]
@@ -79,7 +79,7 @@ class MinimaxPlayer(ImmediatePlayer):
         return cls(int(depth), seed)
 
     def choose(self, requests: MoveRequests) -> NDArray[np.uint16]:
-        """See ``ImmediatePlayer``."""
+        """A move for each of ``requests``, uint16[K]."""
         moves, _, scores = minimax(requests.positions, self.depth)
         choice = draw_best(scores, self.seed, requests)
         return np.take_along_axis(moves, choice[:, None], axis=1)[:, 0]

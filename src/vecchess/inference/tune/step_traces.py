@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.inference.backend import Backend
-from vecchess.inference.engine import SlotEngine
+from vecchess.inference.engine import answer_all
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 
@@ -58,10 +58,7 @@ def record_steps(
     policy = np.zeros((time_steps, requests.num_rows, most), np.int32)
     wdl = np.zeros((time_steps, *requests.wdl.shape), np.int32)
     for t in range(1, time_steps + 1):
-        engine = SlotEngine(open_with(leave_at(t)), requests)
-        engine.submit(np.arange(requests.num_rows, dtype=np.int32))
-        while not engine.is_idle:
-            engine.step()
+        answer_all(open_with(leave_at(t)), requests)
         assert (requests.steps == t).all()
         policy[t - 1] = requests.policy[:, :most]
         wdl[t - 1] = requests.wdl

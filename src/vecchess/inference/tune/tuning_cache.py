@@ -43,7 +43,7 @@ class TuningKey:
     """Model of the processor with its threads, or of the GPU."""
     backend: str
     sizes: dict[str, Any]
-    """Of the network: two networks of the same sizes are as fast, but for how often they spike."""
+    """The network's: two networks of the same sizes are as fast, but for how often they spike."""
     facts: dict[str, Any] = field(default_factory=dict)
     """Versions of compilers, types and the like."""
     version: str = __version__
@@ -95,7 +95,9 @@ def load_tuned(key: TuningKey) -> dict[str, Any] | None:
     """The values kept for ``key``, None where there are none."""
     try:
         stored = parse_json_object(read_bytes(key.file))
-        is_ours = stored["schema"] == SCHEMA and stored["key"] == json.loads(_json(key))
+        is_ours = stored["schema"] == SCHEMA and stored["key"] == json.loads(
+            json.dumps(asdict(key))
+        )
         values = stored["values"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -106,7 +108,3 @@ def load_slots(key: TuningKey) -> int | None:
     """The slot count kept for ``key``, None where there is none that can be."""
     slots = (load_tuned(key) or {}).get("slots")
     return slots if type(slots) is int and 1 <= slots <= MOST_SLOTS else None
-
-
-def _json(key: TuningKey) -> str:
-    return json.dumps(asdict(key))

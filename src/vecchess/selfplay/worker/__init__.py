@@ -4,7 +4,6 @@ worker          body of the process
 protocol        messages between parent and worker, and the pulse
 setup           from a configuration to a server
 networks        the network of a run: found, made, stored
-swap_network    another network between two generations
 precompile      compiles all kernels before the first worker starts
 memory_plan     memory that a run may need, and a share that fits into it
 slot_tuning     number of slots: measured, remembered

@@ -26,10 +26,9 @@ from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.worker.inflight_saver import InflightSaver
 from vecchess.selfplay.worker.live_games import LiveGames
 from vecchess.selfplay.worker.protocol import PULSE_BEATS, PULSE_COMPILES, PULSE_STAGE, STAGES
-from vecchess.selfplay.worker.setup import build_server
+from vecchess.selfplay.worker.setup import build_server, swap_network
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.slot_tuning import tuned_share
-from vecchess.selfplay.worker.swap_network import swap_network
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import read_cuts, read_saved_games
 from vecchess.store.manifest import ShardEntry
