@@ -43,16 +43,16 @@ class RemoteProcess:
         self._ray, self._actor = ray, actor
 
     def free_port(self) -> int:
-        """As ``NodeProcess.free_port``. Raises WorkerDied where the node fails, as ``start``."""
+        """``NodeProcess.free_port``; this and ``start`` raise WorkerDied where the node fails."""
         return int(self._result(self._actor.free_port.remote()))
 
     def start(self, arguments: list[str], folder: str, variables: dict[str, str]) -> None:
-        """As ``NodeProcess.start``."""
+        """``NodeProcess.start`` on the node."""
         self._result(self._actor.start.remote(arguments, folder, variables))
         self._answer = self._actor.messages.remote(WAIT_S)
 
     def messages(self) -> list[Message]:
-        """As ``NodeProcess.messages``; "lost" where Ray gives up the node or the actor."""
+        """``NodeProcess.messages``; "lost" where Ray gives up the node or the actor."""
         if not self._ray.wait([self._answer], timeout=0)[0]:
             return []
         try:
@@ -63,7 +63,7 @@ class RemoteProcess:
         return messages
 
     def stop(self) -> None:
-        """As ``NodeProcess.stop``."""
+        """``NodeProcess.stop`` on the node."""
         self._actor.stop.remote()
 
     def _result(self, reference: Any) -> Any:

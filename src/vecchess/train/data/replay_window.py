@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import DataError, FileUnreadable
+from vecchess.runtime.freed_memory import return_freed_memory
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import retried
-from vecchess.selfplay.worker.shard_writer import return_freed_memory
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords, concatenate
