@@ -14,7 +14,7 @@ class SafeJSONResponse(JSONResponse):
     one such name does not make the whole answer fail."""
 
     def render(self, content: Any) -> bytes:
-        """As JSON."""
+        """Return the bytes of the JSON."""
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")
 

@@ -46,7 +46,7 @@ class NodeResult(NamedTuple):
 
     name: str
     exit_code: int
-    """As vecchess's; 1 where the node was lost or the command killed."""
+    """Exit code of vecchess; 1 where the node was lost or the command killed."""
     output: str
     """The last line on its stdout: its summary, with ``--json``."""
 

@@ -57,11 +57,11 @@ class UciPlayer(Player):
 
     @property
     def is_idle(self) -> bool:
-        """See ``Player``."""
+        """True where it owes no reply."""
         return self._num_asked == 0
 
     def ask(self, requests: MoveRequests) -> None:
-        """See ``Player``."""
+        """Let the process of each game think about it."""
         self._num_asked += len(requests)
         for row in range(len(requests)):
             process = self._processes[int(requests.slots[row]) % len(self._processes)]
@@ -69,7 +69,10 @@ class UciPlayer(Player):
             answer.add_done_callback(self._outbox.put)
 
     def replies(self) -> MoveReplies:
-        """See ``Player``. Raises ConfigError where an engine does not start again."""
+        """Wait a moment; the moves decided by now.
+
+        Raises ConfigError where an engine does not start again.
+        """
         parts: list[MoveReplies] = []
         try:
             while True:
@@ -80,7 +83,7 @@ class UciPlayer(Player):
         return MoveReplies.joined(parts)
 
     def close(self) -> None:
-        """See ``Player``."""
+        """End all processes and their threads."""
         for process in self._processes:
             process.close()
 

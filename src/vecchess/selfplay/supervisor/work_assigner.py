@@ -235,7 +235,7 @@ class WorkAssigner:
     def _handle_last_message(
         self, worker: WorkerProcess, message: Message, errors: list[VecchessError]
     ) -> None:
-        """As ``handle_message``; errors are kept in ``errors`` until all workers have ended."""
+        """Call ``handle_message``; keep errors in ``errors`` until all workers have ended."""
         try:
             self.handle_message(worker, message)
         except VecchessError as error:

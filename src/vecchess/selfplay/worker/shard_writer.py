@@ -68,7 +68,7 @@ class ShardWriter:
         self._run_id = run_id
         self._seating = seating
         self.generation = 0
-        """Of the segments that are played."""
+        """Generation of the segments that are played."""
         self._shard_games = shard_games
         self._interval_s = interval_s
         self._on_shard = on_shard
@@ -76,7 +76,7 @@ class ShardWriter:
         self._waiting: list[FinishedGames] = []
         self._games_waiting = self._plies_waiting = 0
         self.plies_put = self.plies_written = 0  # each changed by one thread alone
-        """Of the games it was given, and of those that are on the disk."""
+        """Plies of the games it was given, and of those that are on the disk."""
         self._num_written = 0
         self._last_write = monotonic()
         self._retry = WriteRetry(
