@@ -16,7 +16,7 @@ from tests.fuzz.target import Read, Target, plain
 from tests.fuzz.text_targets import FEN_WORDS
 from vecchess.config import UciConfig
 from vecchess.ray_launcher.node_process import NodeProcess
-from vecchess.ray_launcher.wait import wait_for_nodes
+from vecchess.ray_launcher.run_ray import wait_for_nodes
 from vecchess.runtime.json_pipe import JsonPipe, encode_message
 from vecchess.runtime.signals import StopSignals
 from vecchess.train.distributed.control import RunEnd
@@ -146,7 +146,7 @@ def read_guard(data: bytes) -> None:
     process = NodeProcess("node")
     process._stdout = io.BytesIO(data)  # type: ignore[assignment]
     process._read()
-    with patch("vecchess.ray_launcher.wait.sleep"), patch.object(process, "stop"):
+    with patch("vecchess.ray_launcher.run_ray.sleep"), patch.object(process, "stop"):
         (result,) = wait_for_nodes([process], StopSignals(), lambda line: None)
     assert isinstance(result.exit_code, int)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vecchess.ray_launcher.node_process import NodeProcess
-from vecchess.ray_launcher.wait import wait_for_nodes
+from vecchess.ray_launcher.run_ray import wait_for_nodes
 from vecchess.runtime.signals import StopSignals
 
 STOPPABLE = """

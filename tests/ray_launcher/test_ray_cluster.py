@@ -21,7 +21,7 @@ from vecchess.ray_launcher.ray_cluster import (
     connect_ray,
     processes_on_nodes,
 )
-from vecchess.ray_launcher.wait import wait_for_nodes
+from vecchess.ray_launcher.run_ray import wait_for_nodes
 from vecchess.runtime.signals import StopSignals
 
 pytest.importorskip("ray", reason='needs Ray: pip install "vecchess[ray]"')

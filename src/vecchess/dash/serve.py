@@ -66,8 +66,16 @@ def serve(
     pages = PageFiles()
     registry = RunRegistry(places)
     if not until_eof and not registry.views():
-        raise ConfigError(_no_run(places))
-    address = _listen_beside(host, port, token) if until_eof else listen(host, port, token)
+        named = ", ".join(map(str, places))
+        raise ConfigError(
+            f"there is no run in {named}; name the folder of one, or start one: vecchess selfplay"
+        )
+    try:
+        address = listen(host, port, token)
+    except ConfigError:
+        if not until_eof:
+            raise
+        address = listen(host, 0, token)
     reader = RunReader(registry)
     hub = EventHub(reader)
     app = make_app(reader, hub, pages, address.token, not address.is_loopback, nets)
@@ -84,7 +92,8 @@ def serve(
     )
     server = DashboardServer(config, hub)
     if until_eof:
-        _lower_priority()
+        if hasattr(os, "nice"):
+            os.nice(NICENESS)
         threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
     if until_eof and len(places) == 1:
         address = replace(address, page=run_page(places[0]))
@@ -98,24 +107,6 @@ def run_page(folder: Path) -> str:
     return f"/run/{safe_name(encodable(folder.resolve().name))}/boards"
 
 
-def _listen_beside(host: str, port: int, token: str) -> Address:
-    try:
-        return listen(host, port, token)
-    except ConfigError:
-        return listen(host, 0, token)
-
-
-def _lower_priority() -> None:
-    """Lower the priority, so that the run is not slowed down."""
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)
-
-
 def _end_with_input(server: DashboardServer) -> None:
     sys.stdin.buffer.read()
     server.should_exit = True
-
-
-def _no_run(places: Sequence[Path]) -> str:
-    named = ", ".join(str(place) for place in places)
-    return f"there is no run in {named}; name the folder of one, or start one: vecchess selfplay"

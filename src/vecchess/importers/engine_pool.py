@@ -31,7 +31,7 @@ class EnginePool(Generic[T]):
     """Processes of one engine, and the writer of the games that are made with them."""
 
     def __init__(self, config: EngineConfig, command: list[str], writer: ImportWriter) -> None:
-        """Nothing is started yet."""
+        """Keep what ``run`` needs; it starts the engines."""
         self._config, self._command, self._writer = config, command, writer
         self._finished: SimpleQueue[GameRecords] = SimpleQueue()
 

@@ -45,7 +45,7 @@ class ChildProcess(SpawnProcess):
         ends_with_parent: bool = True,
         keeps_stderr: bool = False,
     ) -> None:
-        """Nothing is started yet.
+        """Prepare the process; ``start`` starts it.
 
         ends_with_parent: it exits at once when this process ends, whatever the cause.
         keeps_stderr: its last lines are kept; a process that dies in a driver or an allocator

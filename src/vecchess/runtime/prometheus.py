@@ -28,7 +28,7 @@ GAUGES = {
     "mover_busy": ("mover_busy_ratio", "Share of the time in which movers were busy"),
     "queue_age_p99_ms": ("queue_age_p99_seconds", "99 of 100 positions waited less for a slot"),
 }
-"""Of a worker's ``load``."""
+"""Keys of a worker's ``load``."""
 SAVING_GAUGES = {
     "saving_age_s": ("saving_age_seconds", "Time since the games in progress were last saved"),
 }

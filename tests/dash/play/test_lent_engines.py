@@ -24,7 +24,7 @@ class Stub:
 
 
 def in_loop(
-    work: Callable[[LentEngines[Stub]], Coroutine[None, None, None]], idle_s: float = 60.0
+    work: Callable[[LentEngines], Coroutine[None, None, None]], idle_s: float = 60.0
 ) -> list[str]:
     """The networks that engines were started for meanwhile."""
     started: list[str] = []
@@ -42,13 +42,13 @@ def in_loop(
     return started
 
 
-async def use(engines: LentEngines[Stub], net: str) -> None:
+async def use(engines: LentEngines, net: str) -> None:
     async with engines.lend(net) as engine:
         assert engine.is_alive
 
 
 def test_an_engine_is_kept() -> None:
-    async def work(engines: LentEngines[Stub]) -> None:
+    async def work(engines: LentEngines) -> None:
         for net in ("a", "b", "a", "b"):
             await use(engines, net)
         engines.running["a"].kill()
@@ -60,7 +60,7 @@ def test_an_engine_is_kept() -> None:
 
 
 def test_a_third_network_takes_the_place_of_an_idle_one() -> None:
-    async def work(engines: LentEngines[Stub]) -> None:
+    async def work(engines: LentEngines) -> None:
         await use(engines, "a")
         first = engines.running["a"]
         async with engines.lend("b"):
@@ -77,7 +77,7 @@ def test_a_third_network_takes_the_place_of_an_idle_one() -> None:
 
 
 def test_requests_for_one_network_share_its_engine() -> None:
-    async def work(engines: LentEngines[Stub]) -> None:
+    async def work(engines: LentEngines) -> None:
         async with engines.lend("a") as first, engines.lend("a") as second:
             assert first is second
         await asyncio.gather(*(use(engines, "a") for _ in range(5)))
@@ -86,7 +86,7 @@ def test_requests_for_one_network_share_its_engine() -> None:
 
 
 def test_a_failed_start_is_tried_again() -> None:
-    async def work(engines: LentEngines[Stub]) -> None:
+    async def work(engines: LentEngines) -> None:
         for _ in range(2):
             with pytest.raises(EngineEnded):
                 await use(engines, "broken")
@@ -99,7 +99,7 @@ def test_a_failed_start_is_tried_again() -> None:
 
 
 def test_idle_engines_end_and_so_do_all_at_the_end() -> None:
-    async def work(engines: LentEngines[Stub]) -> None:
+    async def work(engines: LentEngines) -> None:
         async with engines.lend("a"):
             await asyncio.sleep(0.05)
             assert list(engines.running) == ["a"], "in use is not idle"

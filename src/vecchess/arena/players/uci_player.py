@@ -155,7 +155,7 @@ class UciPlayer(Player):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no process thinks."""
+        """Whether no process owes a reply."""
         return self._num_asked == 0
 
     def ask(self, requests: MoveRequests) -> None:

@@ -4,41 +4,25 @@ Decision 167: they are ``vecchess uci`` processes.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Any
 
 from vecchess.dash.answers import Busy
+from vecchess.dash.play.play_engine import PlayEngine
 
 
-class Lendable(Protocol):
-    """A process that has nothing to save."""
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process still runs."""
-
-    def kill(self) -> None:
-        """End it at once."""
-
-    async def close(self) -> None:
-        """End it, and wait until it is gone."""
-
-
-E = TypeVar("E", bound=Lendable)
-
-
-class _Place(Generic[E]):
+class _Place:
     """An engine, running or starting, and those that use it."""
 
-    def __init__(self, starting: "asyncio.Task[E]") -> None:
+    def __init__(self, starting: "asyncio.Task[PlayEngine]") -> None:
         self.starting = starting
         self.users = 0
         self.idle_timer: asyncio.TimerHandle | None = None
 
     @property
-    def engine(self) -> E | None:
+    def engine(self) -> PlayEngine | None:
         """The engine that runs."""
         task = self.starting
         if not task.done() or task.cancelled() or task.exception():
@@ -46,23 +30,25 @@ class _Place(Generic[E]):
         return task.result() if task.result().is_alive else None
 
 
-class LentEngines(Generic[E]):
+class LentEngines:
     """Starts, lends and ends engines, each by its network, in one event loop."""
 
-    def __init__(self, start: Callable[[str], Awaitable[E]], idle_s: float, most: int) -> None:
+    def __init__(
+        self, start: Callable[[str], Coroutine[Any, Any, PlayEngine]], idle_s: float, most: int
+    ) -> None:
         """start: an engine for a network, ready to be used. idle_s: seconds without use after which
         an engine ends."""
         self._start, self._idle_s, self._most = start, idle_s, most
-        self._places: dict[str, _Place[E]] = {}
+        self._places: dict[str, _Place] = {}
 
     @property
-    def running(self) -> dict[str, E]:
+    def running(self) -> dict[str, PlayEngine]:
         """The engines that run, by network."""
         found = ((net, place.engine) for net, place in self._places.items())
         return {net: engine for net, engine in found if engine is not None}
 
     @asynccontextmanager
-    async def lend(self, net: str) -> AsyncIterator[E]:
+    async def lend(self, net: str) -> AsyncIterator[PlayEngine]:
         """The engine for ``net``, which others may use too; it is started if need be.
 
         Raises Busy where the others are all in use, and what a start raises. A start is finished
@@ -89,7 +75,7 @@ class LentEngines(Generic[E]):
         await asyncio.gather(*starts, return_exceptions=True)
         await asyncio.gather(*(engine.close() for engine in engines))
 
-    def _place(self, net: str) -> _Place[E]:
+    def _place(self, net: str) -> _Place:
         """The place of ``net``; for a new one above the limit an unused engine is ended."""
         place = self._places.get(net)
         if place is None:
@@ -103,8 +89,8 @@ class LentEngines(Generic[E]):
             place.starting = self._starting(net)
         return place
 
-    def _starting(self, net: str) -> "asyncio.Task[E]":
-        task = asyncio.ensure_future(self._start(net))
+    def _starting(self, net: str) -> "asyncio.Task[PlayEngine]":
+        task = asyncio.create_task(self._start(net))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
 

@@ -1,7 +1,6 @@
 """Parses the requests of the play page: one model for each body."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -74,7 +73,10 @@ RequestModel = TypeVar("RequestModel", bound=BaseModel)
 
 async def read_request(request: Request, model: type[RequestModel]) -> RequestModel:
     """The body of a request from our own page; raises RequestRefused for any other."""
-    _check_type(request.headers)
+    # pages of other sites can send forms at most
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RequestRefused(415, "the body has to be application/json")
     try:
         async with asyncio.timeout(BODY_S):
             body = await _body(request)
@@ -98,9 +100,3 @@ async def _body(request: Request) -> bytes:
     except ClientDisconnect:
         raise RequestRefused(400, "the request ended early") from None
     return bytes(body)
-
-
-def _check_type(headers: Mapping[str, str]) -> None:
-    """Raise RequestRefused for anything but JSON: pages of other sites can send forms at most."""
-    if headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
-        raise RequestRefused(415, "the body has to be application/json")

@@ -135,7 +135,7 @@ class PlayEngine:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """Id of the process."""
         return self._transport.get_pid()
 
     @property

@@ -72,7 +72,7 @@ def game_facts(game: UciGame) -> dict[str, Any]:
         "plies": plies,
         "turn": "white" if board.turn else "black",
         "targets": _targets(board),
-        "promotions": _promotions(board),
+        "promotions": sorted({move.uci()[:4] for move in board.legal_moves if move.promotion}),
         "outcome": outcome_of(board),
     }
 
@@ -155,12 +155,6 @@ def _targets(board: chess.Board) -> dict[str, list[str]]:
             names.add(write_move(board, move, chess960=False)[2:4])
         goals += sorted(names - set(goals))
     return targets
-
-
-def _promotions(board: chess.Board) -> list[str]:
-    """From and to square of the moves that promote."""
-    found = {move.uci()[:4] for move in board.legal_moves if move.promotion}
-    return sorted(found)
 
 
 def _is_960(game: UciGame) -> bool:

@@ -11,12 +11,12 @@
 Events are server-sent, each a JSON object; closing the connection ends the work on spikes, moves
 and analyses. An error is {"error": "one line"}.
 
-Decision 171.
+Decision 171: events answer a POST.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -51,32 +51,21 @@ def play_routes(service: PlayService) -> list[Route]:
 
     return [
         Route("/", offer, methods=["GET"]),
-        _answer("/position", GameRequest, _in_thread(position)),
-        _answer("/read", TextRequest, _in_thread(game_from_text)),
-        _answer("/pgn", PgnRequest, _in_thread(game_as_pgn)),
+        _answer("/position", GameRequest, position),
+        _answer("/read", TextRequest, game_from_text),
+        _answer("/pgn", PgnRequest, game_as_pgn),
         _spikes(service),
         _stream("/move", service, MoveRequest, service.move),
         _stream("/analyse", service, AnalysisRequest, service.analyse),
     ]
 
 
-def _in_thread(
-    work: Callable[[RequestModel], dict[str, Any]],
-) -> Callable[[RequestModel], Awaitable[dict[str, Any]]]:
-    async def answer(asked: RequestModel) -> dict[str, Any]:
-        return await run_in_threadpool(work, asked)
-
-    return answer
-
-
 def _answer(
-    path: str,
-    model: type[RequestModel],
-    work: Callable[[RequestModel], Awaitable[dict[str, Any]]],
+    path: str, model: type[RequestModel], work: Callable[[RequestModel], dict[str, Any]]
 ) -> Route:
     async def endpoint(request: Request) -> Response:
-        asked = await read_request(request, model)
-        return SafeJSONResponse(await work(asked), headers=NO_STORE)
+        found = await run_in_threadpool(work, await read_request(request, model))
+        return SafeJSONResponse(found, headers=NO_STORE)
 
     return Route(path, endpoint, methods=["POST"])
 
@@ -116,16 +105,12 @@ def _stream(
             with service.request_slot():
                 async with aclosing(work(asked)) as answers:  # type: ignore[type-var]
                     async for event in answers:
-                        yield _event(event)
+                        yield f"data: {json.dumps(event)}\n\n"
         except VecchessError as error:
-            yield _event({"error": error_line(error)})
+            yield f"data: {json.dumps({'error': error_line(error)})}\n\n"
 
     async def endpoint(request: Request) -> Response:
         found = events(await read_request(request, model))
         return StreamingResponse(found, media_type="text/event-stream", headers=NO_STORE)
 
     return Route(path, endpoint, methods=["POST"])
-
-
-def _event(event: dict[str, Any]) -> str:
-    return f"data: {json.dumps(event)}\n\n"

@@ -1,9 +1,8 @@
 """The web application.
 
-- ``asgi_app`` routes and middleware
+- ``asgi_app`` routes and middleware, and the JSON that pages read
 - ``address`` the listening socket, its URL and token
 - ``access_control`` refuses requests by host, method, origin and token
-- ``api`` JSON that pages read
 - ``topics`` topics that pages subscribe to
 - ``event_hub`` publishes changes of topics as server-sent events
 - ``slow_client_timeout`` closes connections that stop sending or reading

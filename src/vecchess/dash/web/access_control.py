@@ -47,12 +47,17 @@ class AccessControl:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        shown = self._shown_token(scope)
-        cookie = self._made_cookie() if shown else ""
+        asked = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        shown = bool(self._token) and _same(asked.get("token", [""])[-1], self._token)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _add_headers(MutableHeaders(scope=message), cookie)
+                answer = MutableHeaders(scope=message)
+                answer.update(HEADERS)
+                answer.setdefault("cache-control", "no-store")
+                if shown:
+                    cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
+                    answer.append("set-cookie", cookie)
             await send(message)
 
         refusal = self._refusal(scope, headers, shown)
@@ -73,11 +78,6 @@ class AccessControl:
             return _refuse(401, "open the address that `vecchess dash` printed, with its token")
         return None
 
-    def _shown_token(self, scope: Scope) -> bool:
-        """Whether the address has the right token."""
-        asked = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-        return bool(self._token) and _same(asked.get("token", [""])[-1], self._token)
-
     def _known(self, headers: Mapping[str, str]) -> bool:
         cookies: SimpleCookie = SimpleCookie()
         try:
@@ -86,17 +86,6 @@ class AccessControl:
             return False
         found = cookies.get(self._cookie)
         return found is not None and _same(found.value, self._token)
-
-    def _made_cookie(self) -> str:
-        return f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
-
-
-def _add_headers(headers: MutableHeaders, cookie: str) -> None:
-    for name, value in HEADERS.items():
-        headers[name] = value
-    headers.setdefault("cache-control", "no-store")
-    if cookie:
-        headers.append("set-cookie", cookie)
 
 
 def _is_foreign(headers: Headers) -> bool:

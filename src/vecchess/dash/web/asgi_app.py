@@ -1,28 +1,41 @@
-"""The dashboard as an ASGI application."""
+"""The dashboard as an ASGI application, and the JSON API that its pages read.
+
+Changes are published by ``/api/events``.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
-from vecchess.dash.answers import error_answer
+from vecchess import __version__
+from vecchess.dash.answers import SafeJSONResponse, error_answer
 from vecchess.dash.play.routes import play_routes
 from vecchess.dash.play.service import PlayService
+from vecchess.dash.views.game_values import GameQuery, game_rows, game_view
+from vecchess.dash.views.run_facts import run_facts
 from vecchess.dash.views.run_reader import RunReader
+from vecchess.dash.views.run_values import run_details, run_rows, series_columns
 from vecchess.dash.web.access_control import AccessControl
-from vecchess.dash.web.api import api_routes
 from vecchess.dash.web.assets import PageFiles
-from vecchess.dash.web.event_hub import EventHub
+from vecchess.dash.web.event_hub import EventHub, EventStream
+from vecchess.dash.web.topics import parse_topics
 from vecchess.errors import VecchessError
+from vecchess.monitor.charts import CHARTS
+from vecchess.monitor.run_view import RunView
 
 GZIP_FROM_BYTES, GZIP_LEVEL = 1024, 5
+DEFAULT_LINES = 600
+MOST_DIGITS = 15
 
 
 def make_app(
@@ -52,7 +65,7 @@ def make_app(
     return Starlette(
         routes=[
             Mount("/api/play", routes=play_routes(play)),
-            *api_routes(reader, hub),
+            *_api_routes(reader, hub),
             Mount("/static", pages),
             Route("/", pages),
         ],
@@ -63,6 +76,72 @@ def make_app(
         ],
         lifespan=lifespan,
     )
+
+
+def _api_routes(reader: RunReader, hub: EventHub) -> list[Route]:
+    """The routes below /api that read: runs by ``reader``, events from ``hub``."""
+
+    async def about(_: Request) -> Response:
+        return SafeJSONResponse({"version": __version__})
+
+    async def charts(_: Request) -> Response:
+        return SafeJSONResponse([spec.to_dict() for spec in CHARTS])
+
+    async def runs(_: Request) -> Response:
+        return SafeJSONResponse(await reader.read(lambda reader: run_rows(reader.registry)))
+
+    async def events(request: Request) -> Response:
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+        return EventStream(hub, parse_topics(request.query_params.getlist("t")))
+
+    def of_run(path: str, value: Callable[[RunView, Request], Any]) -> Route:
+        async def answer(request: Request) -> Response:
+            name = request.path_params["run"]
+            found = await reader.read(lambda reader: value(reader.registry.view(name), request))
+            return SafeJSONResponse(found)
+
+        return Route(f"/api/runs/{{run}}{path}", answer)
+
+    return [
+        Route("/api/about", about),
+        Route("/api/charts", charts),
+        Route("/api/runs", runs),
+        Route("/api/events", events),
+        of_run("", lambda view, request: run_details(request.path_params["run"], view)),
+        of_run("/config", lambda view, _: view.config),
+        of_run("/facts", lambda view, _: run_facts(view)),
+        of_run("/elo", lambda view, _: view.elo()),
+        of_run("/costs", lambda view, _: view.costs()),
+        of_run("/series/{kind}", _series),
+        of_run("/games", _games),
+        of_run("/games/{number}", _game),
+    ]
+
+
+def _series(view: RunView, request: Request) -> Any:
+    most = _count(request.query_params.get("most", ""))
+    kind = request.path_params["kind"]
+    return series_columns(view.series, kind, DEFAULT_LINES if most is None else most)
+
+
+def _games(view: RunView, request: Request) -> Any:
+    asked = dict(request.query_params)
+    chosen = {key: asked[key] for key in ("result", "ending", "order") if key in asked}
+    return game_rows(view, GameQuery(**chosen, first=_count(asked.get("first", "")) or 0))
+
+
+def _game(view: RunView, request: Request) -> Any:
+    number = _count(request.path_params["number"])
+    if number is None:
+        raise HTTPException(404)
+    return game_view(view, number)
+
+
+def _count(text: str) -> int | None:
+    """A count in digits, not so many that ``int`` refuses them; None for anything else."""
+    is_count = text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
+    return int(text) if is_count else None
 
 
 async def _not_found(_: Request, __: Exception) -> Response:

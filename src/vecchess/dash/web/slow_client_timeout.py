@@ -22,7 +22,7 @@ class SlowClientTimeout(H11Protocol):
     """One connection."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        """As uvicorn constructs its protocol."""
+        """Take what uvicorn gives its protocol."""
         super().__init__(*arguments, **settings)
         self._request_timer: asyncio.TimerHandle | None = None
         self._read_timer: asyncio.TimerHandle | None = None

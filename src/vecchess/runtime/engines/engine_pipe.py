@@ -61,7 +61,7 @@ class EnginePipe:
         for file in self._files:
             self._poll.register(file, select.POLLIN)
         self._rest = b""
-        """Of the standard output, not yet returned."""
+        """What came on the standard output and was not returned yet."""
         self._last_line = ""
         """Newest on either output."""
         self._in_use = Lock()

@@ -64,7 +64,7 @@ class UciEngine:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """Id of the process."""
         return self._pipe.pid
 
     def close(self) -> None:
@@ -81,7 +81,10 @@ class UciEngine:
         """
         deadline = None if timeout_s is None else monotonic() + timeout_s
         if board.chess960 != self._is_chess960:
-            self._set_chess960(board.chess960)
+            if _CHESS960 not in self.options:
+                raise EngineFailed(EngineFault.ILLEGAL_MOVE, "the engine does not know Chess960")
+            self._set_option(_CHESS960, board.chess960)
+            self._is_chess960 = board.chess960
         if game != self._game:
             self._pipe.send("ucinewgame")
             self._wait_until_ready(deadline)
@@ -124,12 +127,6 @@ class UciEngine:
         text = str(value).lower() if isinstance(value, bool) else value
         self._pipe.send(f"setoption name {name}" + ("" if value is None else f" value {text}"))
 
-    def _set_chess960(self, value: bool) -> None:
-        if _CHESS960 not in self.options:
-            raise EngineFailed(EngineFault.ILLEGAL_MOVE, "the engine does not know Chess960")
-        self._set_option(_CHESS960, value)
-        self._is_chess960 = value
-
     def _wait_until_ready(self, deadline: float | None) -> None:
         self._pipe.send("isready")
         self._pipe.read_until("readyok", deadline)
@@ -150,7 +147,7 @@ class RestartedEngine:
     thread; any may ``close`` it."""
 
     def __init__(self, start: Callable[[], UciEngine]) -> None:
-        """Nothing is started yet."""
+        """Keep ``start``; the first use calls it."""
         self._start = start
         self._engine: UciEngine | None = None
 

@@ -11,7 +11,7 @@ from vecchess.store.run_log import LogEvent
 
 INTERVAL_S = 10.0
 SHARE_KEPT = 0.95
-"""Of the quota, when it is exceeded: each pruning writes the manifest anew."""
+"""Share of the quota that an excess is pruned to: each pruning writes the manifest anew."""
 
 
 class DiskQuota:

@@ -111,7 +111,7 @@ class Supervisor:
         self._next_heartbeat = 0.0
 
     def __enter__(self) -> Self:
-        """Nothing happens yet."""
+        """Return itself; workers start with ``play``."""
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
@@ -149,7 +149,7 @@ class Supervisor:
 
     @property
     def positions(self) -> tuple[int, int]:
-        """Of a training: positions of the generation that were played, and all; (0, 0) without."""
+        """Positions of a training's generation that were played, and all; (0, 0) without one."""
         if self._seating is None:
             return 0, 0
         turns, ledger = self._seating.turns, self.ledger

@@ -174,11 +174,6 @@ class WorkAssigner:
             per_worker = -(-self.ledger.num_open // len(self._devices))
             self._assign(worker.plan.index, min(wanted - message["unstarted"], per_worker))
 
-    def _assign_share(self, index: int, num_workers: int) -> None:
-        """Give a worker its part of the open games, which are shared by ``num_workers``."""
-        share = -(-self.ledger.num_open // num_workers)
-        self._assign(index, min(share, 2 * self.share.games))
-
     def _assign(self, index: int, count: int) -> None:
         if ids := self.ledger.assign(index, count):
             cuts = self._cuts.files_for(ids) if self._cuts else []
@@ -196,7 +191,8 @@ class WorkAssigner:
         self._reap(worker, reason)
         new = self.pool.start(worker.plan.index, self._net, self.share)
         self._log_event("worker restarted", worker=new.name, pid=new.pid)
-        self._assign_share(worker.plan.index, len(self._devices))
+        share = -(-self.ledger.num_open // len(self._devices))
+        self._assign(worker.plan.index, min(share, 2 * self.share.games))
 
     def _reap(self, worker: WorkerProcess, reason: str) -> None:
         """Remove a dead worker and take its games back, or raise its error.
@@ -239,7 +235,7 @@ class WorkAssigner:
     def _handle_last_message(
         self, worker: WorkerProcess, message: Message, errors: list[VecchessError]
     ) -> None:
-        """As ``handle_message``; errors are kept in ``errors`` until all workers have ended."""
+        """Call ``handle_message``; keep errors in ``errors`` until all workers have ended."""
         try:
             self.handle_message(worker, message)
         except VecchessError as error:

@@ -14,7 +14,8 @@ WINDOW_S = 5.0
 """Recent figures are taken over about so many seconds."""
 STARVED_BELOW = 0.5
 EMPTY_BELOW = 0.25
-"""Of the slots: a GPU's step for fewer is nearly empty, and takes almost as long as a full one."""
+"""Share of the slots below which a GPU's step is nearly empty, and takes almost as long as a full
+one."""
 SUMMED = {"plies_per_s", "games_per_s", "evals_per_s", "sims_per_s", "games_mb"}
 """Figures of several workers that add up."""
 
@@ -132,7 +133,7 @@ class ThroughputMeter:
     """Readings of one worker's counters: the recent load, and the load since it began to play."""
 
     def __init__(self) -> None:
-        """Nothing read yet."""
+        """Begin without a reading."""
         self._readings: deque[tuple[float, Message]] = deque()
         self._first: tuple[float, Message] | None = None
         self._games_before = self._plies_before = 0

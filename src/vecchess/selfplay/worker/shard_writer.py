@@ -5,19 +5,17 @@ While the disk is full they wait, and are tried again until there is room, or th
 Decisions 43, 47 and 224.
 """
 
-import ctypes
 import hashlib
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum, auto
-from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
 
 from vecchess.runtime.atomic_write import path_write_error, write_atomically
+from vecchess.runtime.freed_memory import return_freed_memory
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.write_retry import WriteRetry
 from vecchess.selfplay.games.finished_games import (
@@ -70,7 +68,7 @@ class ShardWriter:
         self._run_id = run_id
         self._seating = seating
         self.generation = 0
-        """Of the segments that are played."""
+        """Generation of the segments that are played."""
         self._shard_games = shard_games
         self._interval_s = interval_s
         self._on_shard = on_shard
@@ -78,7 +76,7 @@ class ShardWriter:
         self._waiting: list[FinishedGames] = []
         self._games_waiting = self._plies_waiting = 0
         self.plies_put = self.plies_written = 0  # each changed by one thread alone
-        """Of the games it was given, and of those that are on the disk."""
+        """Plies of the games it was given, and of those that are on the disk."""
         self._num_written = 0
         self._last_write = monotonic()
         self._retry = WriteRetry(
@@ -184,19 +182,3 @@ class ShardWriter:
         segments = IdSet.of(self.generation * seating.seats + seats)
         entry = self._write_games(name, ended)
         return replace(entry, segments=segments, cut=hashlib.sha256(cut).hexdigest())
-
-
-def return_freed_memory() -> None:
-    """Give free pages back to the system, where the C library has a function for it.
-
-    Writing a shard takes several times its size for a moment. glibc would keep the most there
-    ever was, in pieces, so the process would grow for minutes before it stays as it is.
-    """
-    trim = getattr(_c_library(), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _c_library() -> ctypes.CDLL | None:
-    return ctypes.CDLL(None) if os.name == "posix" else None

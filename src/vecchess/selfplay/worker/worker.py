@@ -53,7 +53,7 @@ class WorkerPlan:
     shard_prefix: str
     share: Share
     seating: Seating | None = None
-    """Of a training, whose segments are played; None: whole games."""
+    """The seats of a training, whose segments are played; None: whole games."""
 
 
 def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[int]) -> None:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from vecchess.chess.bitboards.bits import load_i32
 from vecchess.errors import DataError, FileUnreadable
 from vecchess.jit import kernel
+from vecchess.runtime.freed_memory import return_freed_memory
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import retried
-from vecchess.selfplay.worker.shard_writer import return_freed_memory
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate

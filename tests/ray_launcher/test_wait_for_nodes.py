@@ -2,7 +2,7 @@
 
 import pytest
 
-from vecchess.ray_launcher.wait import NodeResult, joined_code, wait_for_nodes
+from vecchess.ray_launcher.run_ray import NodeResult, joined_code, wait_for_nodes
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.signals import StopSignals
 
