@@ -10,8 +10,7 @@ from typing import Any
 
 from vecchess.monitor.bottleneck import Bottleneck, find_bottleneck
 from vecchess.monitor.status_reader import OVER, StatusReader
-from vecchess.monitor.timestamps import format_time, rounded_duration
-from vecchess.runtime.reporting import as_clock
+from vecchess.runtime.reporting import as_clock, format_time, rounded_duration
 from vecchess.runtime.signals import stopped_text
 from vecchess.selfplay.supervisor.status_view import Values, number, progress_of, seconds_of
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput

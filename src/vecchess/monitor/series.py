@@ -13,7 +13,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
-from vecchess.monitor.log_tail import LogTail
+from vecchess.monitor.changing_file import LogTail
 from vecchess.safe_parse import MOST_BYTES, open_regular, parse_json_object, to_json_value
 
 PREFIX = b'{"schema": 1, "kind": "'

@@ -5,7 +5,7 @@ import socket
 import time
 from pathlib import Path
 
-from vecchess.monitor.small_file import SmallFile
+from vecchess.monitor.changing_file import SmallFile
 from vecchess.safe_parse import parse_json_object, to_json_value
 from vecchess.selfplay.supervisor.status_view import Values, mapping, number
 from vecchess.store.status_file import SCHEMA
