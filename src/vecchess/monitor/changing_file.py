@@ -64,7 +64,7 @@ class LogTail:
     """
 
     def __init__(self, path: Path) -> None:
-        """Nothing is read yet; the file need not exist."""
+        """The file is not read yet, and need not exist."""
         self.path = path
         self._seen: Stamp | None = None
         self._end = 0

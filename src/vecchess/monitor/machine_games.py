@@ -44,7 +44,7 @@ class ManifestTail:
     """The shards of one ``games`` folder and their counts. Damaged lines are left out."""
 
     def __init__(self, folder: Path) -> None:
-        """Nothing is read before ``refresh``; the folder need not exist."""
+        """The manifest is first read by ``refresh``; the folder need not exist."""
         self.folder = folder
         self.entries: list[ShardEntry] = []
         self.stats = GameStats()
@@ -146,7 +146,7 @@ class LiveGamesReader:
     """The games in progress of one machine."""
 
     def __init__(self, folder: Path, machine: int) -> None:
-        """Nothing is read before ``games`` is called; the folder need not exist."""
+        """The folder is first read by ``games``, and need not exist."""
         self._folder, self._machine = folder, machine
         self._files: dict[Path, WorkerGames] = {}
 
@@ -165,7 +165,7 @@ class WorkerGames:
     moves of a game are kept, so that only new ones are decoded."""
 
     def __init__(self, path: Path, machine: int) -> None:
-        """Nothing is read yet."""
+        """The file is first read by ``games``."""
         self._path, self._machine, self._worker = path, machine, int(path.stem)
         self._seen: Stamp | None = None
         self._games: list[DecodedGame] = []

@@ -59,7 +59,7 @@ class RunStatus:
     """Played and wanted positions of a training's generation; 0 in self-play."""
     eta_s: float | None = None
     load: Values = field(default_factory=dict)
-    """As ``worker_throughput.Throughput.to_dict``; {} while nothing plays."""
+    """The fields of ``worker_throughput.Throughput``; {} while nothing plays."""
     workers: list[Values] = field(default_factory=list)
     """Each with its "machine"."""
     devices: list[str] = field(default_factory=list)

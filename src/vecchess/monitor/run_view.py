@@ -28,7 +28,7 @@ class MachineReader:
     """Status, games in progress and recorded games of machine ``number``."""
 
     def __init__(self, folder: Path, number: int) -> None:
-        """Nothing is read before ``refresh``."""
+        """The files are first read by ``refresh``."""
         self.folder = folder
         self.status = StatusReader(folder / "status.json")
         self.manifest = ManifestTail(folder / "games")

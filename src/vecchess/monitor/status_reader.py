@@ -23,7 +23,7 @@ class StatusReader:
     """The status of one machine. Of its contents only the schema is relied on."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing is read before ``refresh``; the file need not exist."""
+        """The file is first read by ``refresh``, and need not exist."""
         self._file: SmallFile[Values] = SmallFile(path, _parse, {})
         self._looked_at = self._changed_at = float("-inf")
         self._lag_s = 0.0

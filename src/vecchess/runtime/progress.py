@@ -25,7 +25,7 @@ class ProgressDisplay:
     """
 
     def __init__(self, console: "Console", quiet: bool = False) -> None:
-        """Nothing is drawn yet. All lines go to ``console``."""
+        """All lines go to ``console``; the first drawing comes with ``update``."""
         self.console, self.is_quiet = console, quiet
         self.is_live = not quiet and console.is_terminal and not console.is_dumb_terminal
         self._live: Live | None = None
