@@ -263,10 +263,18 @@ def test_a_run_is_read_without_a_server(page: Page, tmp_path: Path) -> None:
 def test_runs_are_compared_without_a_server(page: Page, tmp_path: Path) -> None:
     first, second = training_run(tmp_path / "a"), training_run(tmp_path / "b", 2, 9)
     second.run.config.write_text(to_toml(TrainConfig(seed=8, batch_size=512)))
+    odd = [{"elo": 1, "cost": 7}, {"elo": 2}, {"elo": 3, "cost": {"core-hours": -1}}]
+    for made in (first, second):
+        points = [{"elo": 100 * hours, "cost": {"core-hours": hours}} for hours in (0.05, 0.5, 2)]
+        (made.path / "eval").mkdir()
+        (made.path / "eval" / "cost.json").write_text(json.dumps({"curve": [*odd, *points]}))
     out = write_report([first.path, second.path], tmp_path / "both.html")
     page.goto(out.as_uri())
     expect(page.get_by_role("heading", name="Loss: total")).to_be_visible()
     expect(page.get_by_role("heading", name="Score of the first pairing")).to_be_visible()
+    costs = page.locator(".chart", has_text="Elo by cost")
+    expect(costs.locator(".legend li")).to_have_count(2)
+    expect(costs.locator(".x-name")).to_have_text("core-hours")
     settings = page.get_by_role("region", name="Settings")
     expect(settings.get_by_role("row", name="batch_size")).to_contain_text("512")
     expect(

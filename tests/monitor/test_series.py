@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vecchess.monitor import log_tail as tail
+from vecchess.monitor import changing_file as tail
 from vecchess.monitor import series as module
 from vecchess.monitor.series import Series
 from vecchess.store.metrics import MetricsLog

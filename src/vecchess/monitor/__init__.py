@@ -6,13 +6,9 @@
 - ``bottleneck`` the stage that limits the speed, and advice
 - ``series`` measurements: lines of ``metrics.jsonl`` by kind
 - ``charts`` which measurements are drawn, for terminal and pages
-- ``manifest_tail`` shards and counts of recorded games
-- ``recorded_games`` outcomes of all recorded games, and any game by its number
-- ``live_games_reader`` games in progress that workers show
+- ``machine_games`` games of one machine: recorded, in progress, and their counts
 - ``decoded_game`` a game decoded to UCI and SAN
-- ``log_tail`` new lines of a file that grows
-- ``small_file`` a small file that is replaced
-- ``timestamps`` times and durations as text
+- ``changing_file`` small files that are replaced, logs that grow
 
 Decision 148.
 """

@@ -10,8 +10,7 @@ from typing import Any
 
 from vecchess.monitor.bottleneck import Bottleneck, find_bottleneck
 from vecchess.monitor.status_reader import OVER, StatusReader
-from vecchess.monitor.timestamps import format_time, rounded_duration
-from vecchess.runtime.reporting import as_clock
+from vecchess.runtime.reporting import as_clock, format_time, rounded_duration
 from vecchess.runtime.signals import stopped_text
 from vecchess.selfplay.supervisor.status_view import Values, number, progress_of, seconds_of
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
@@ -60,7 +59,7 @@ class RunStatus:
     """Played and wanted positions of a training's generation; 0 in self-play."""
     eta_s: float | None = None
     load: Values = field(default_factory=dict)
-    """As ``worker_throughput.Throughput.to_dict``; {} while nothing plays."""
+    """The fields of ``worker_throughput.Throughput``; {} while nothing plays."""
     workers: list[Values] = field(default_factory=list)
     """Each with its "machine"."""
     devices: list[str] = field(default_factory=list)

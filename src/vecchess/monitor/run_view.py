@@ -6,13 +6,16 @@ from typing import Any
 from vecchess.errors import DataError
 from vecchess.evaluate.checkpoints import sort_checkpoints
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES
+from vecchess.monitor.changing_file import SmallFile
 from vecchess.monitor.decoded_game import DecodedGame
-from vecchess.monitor.live_games_reader import LiveGamesReader
-from vecchess.monitor.manifest_tail import ManifestTail
-from vecchess.monitor.recorded_games import MachineGames, joined_outcomes
+from vecchess.monitor.machine_games import (
+    LiveGamesReader,
+    MachineGames,
+    ManifestTail,
+    joined_outcomes,
+)
 from vecchess.monitor.run_status import RunStatus, run_status_of
 from vecchess.monitor.series import Series
-from vecchess.monitor.small_file import SmallFile
 from vecchess.monitor.status_reader import StatusReader
 from vecchess.safe_parse import encodable, parse_json_object, parse_toml, to_json_value
 from vecchess.store.metrics import METRICS_FILE
@@ -25,7 +28,7 @@ class MachineReader:
     """Status, games in progress and recorded games of machine ``number``."""
 
     def __init__(self, folder: Path, number: int) -> None:
-        """Nothing is read before ``refresh``."""
+        """The files are first read by ``refresh``."""
         self.folder = folder
         self.status = StatusReader(folder / "status.json")
         self.manifest = ManifestTail(folder / "games")

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
-from vecchess.monitor.log_tail import LogTail
+from vecchess.monitor.changing_file import LogTail
 from vecchess.safe_parse import MOST_BYTES, open_regular, parse_json_object, to_json_value
 
 PREFIX = b'{"schema": 1, "kind": "'
@@ -31,7 +31,7 @@ class Series:
     """The measurements of a run. Returned lines are shared and must not be changed."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing is read before ``refresh``; the file need not exist."""
+        """The file is first read by ``refresh``, and need not exist."""
         self._tail = LogTail(path)
         self._places: dict[str, array[int]] = {}
         self._parsed: OrderedDict[tuple[str, int], dict[int, Line]] = OrderedDict()

@@ -5,7 +5,7 @@ import socket
 import time
 from pathlib import Path
 
-from vecchess.monitor.small_file import SmallFile
+from vecchess.monitor.changing_file import SmallFile
 from vecchess.safe_parse import parse_json_object, to_json_value
 from vecchess.selfplay.supervisor.status_view import Values, mapping, number
 from vecchess.store.status_file import SCHEMA
@@ -23,7 +23,7 @@ class StatusReader:
     """The status of one machine. Of its contents only the schema is relied on."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing is read before ``refresh``; the file need not exist."""
+        """The file is first read by ``refresh``, and need not exist."""
         self._file: SmallFile[Values] = SmallFile(path, _parse, {})
         self._looked_at = self._changed_at = float("-inf")
         self._lag_s = 0.0

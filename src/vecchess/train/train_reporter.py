@@ -43,7 +43,7 @@ class LearningDisplay:
         self.waits: list[float] = []
         """Seconds that each rank has waited for batches."""
         self.means: dict[str, float] = {}
-        """Of the last update."""
+        """Metrics of the last update."""
         self.ratios: dict[str, float] = {}
         """``RATIOS`` of the iteration's first update; empty without."""
 

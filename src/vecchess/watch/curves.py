@@ -45,16 +45,14 @@ class ChartBox:
         else:
             subtitle = Text()
         body = Text("\n").join([*above, *draw(self.chart, width, height - len(above))])
-        title = f" {self.chart.title} "
-        yield Panel(
-            body, title=Text(title), subtitle=subtitle, border_style=QUIET, height=options.height
-        )
+        title = Text(self.chart.title)
+        yield Panel(body, title=title, subtitle=subtitle, border_style=QUIET, height=options.height)
 
 
 def legend(chart: Chart, between: str) -> Text:
     """Name and newest figure of each curve, in its colour."""
     names = [
-        Text(f"{curve.name} {format_figure(curve.points[-1][1], chart.share)}", colour)
+        Text(f"{curve.name} {format_figure(curve.points[-1][1], chart.share)}", f"not dim {colour}")
         for curve, colour in _coloured(chart)
     ]
     return Text(between).join(names)

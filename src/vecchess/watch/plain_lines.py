@@ -6,8 +6,7 @@ from typing import Any
 
 from vecchess.monitor.charts import interval_of
 from vecchess.monitor.run_view import RunView
-from vecchess.monitor.timestamps import format_time
-from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.reporting import ReportLine, format_time
 from vecchess.selfplay.supervisor.status_view import match_line, status_line
 from vecchess.watch.follow import RunFollower
 

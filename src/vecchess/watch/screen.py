@@ -21,7 +21,7 @@ from rich.text import Text
 from vecchess.monitor.charts import charts
 from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
-from vecchess.monitor.timestamps import format_time, rounded_duration
+from vecchess.runtime.reporting import format_time, rounded_duration
 from vecchess.selfplay.supervisor.status_view import (
     GOOD,
     LIVE,
@@ -215,7 +215,7 @@ def _fill(place: Layout, boxes: Iterable[RenderableType], columns: int) -> None:
 
 
 def _box(title: str, inner: RenderableType) -> Panel:
-    return Panel(inner, title=Text(f" {title} "), title_align="left", border_style=QUIET)
+    return Panel(inner, title=Text(title), title_align="left", border_style=QUIET)
 
 
 def _help() -> RenderableType:

@@ -1,6 +1,7 @@
 // Several runs on the same axes, and the settings in which they differ.
 import { useMemo } from "preact/hooks";
 import { AxisChoice, axisOf, type Axis } from "../parts/axis_choice";
+import { ByCost } from "../parts/by_cost";
 import { Chart, type Curve } from "../parts/chart";
 import { Empty } from "../parts/empty";
 import { FactsOf } from "../parts/facts";
@@ -10,10 +11,11 @@ import { go, link, usePlace, type Place } from "../router";
 import { useAll } from "../many";
 import { seriesPath, Table } from "../series";
 import { useTopic } from "../stream";
-import type { Columns, RunLine } from "../types";
+import type { Columns, Rated, RunLine } from "../types";
 import { spread } from "./training";
 
 const MOST_RUNS = 6;
+const NONE: Rated[] = [];
 const KINDS = ["learn", "eval", "load", "play"] as const;
 type Kind = (typeof KINDS)[number];
 type RunSeries = { id: string; name: string } & Record<Kind, Table>;
@@ -62,6 +64,7 @@ function Chooser({ runs, chosen, place }: { runs: RunLine[]; chosen: string[]; p
 function Comparison({ runs, place }: { runs: RunLine[]; place: Place }) {
   const paths = runs.flatMap((run) => KINDS.map((kind) => seriesPath(run.id, kind)));
   const asked = useAll<Columns>(paths);
+  const costs = useAll<Rated[]>(runs.map((run) => `/api/runs/${run.id}/costs`));
   const specs = useCharts();
   const isTraining = runs.some((run) => run.kind === "train");
   const axis = axisOf(place, isTraining);
@@ -86,6 +89,7 @@ function Comparison({ runs, place }: { runs: RunLine[]; place: Place }) {
         ))}
         <Drawn title="Mean length of games" runs={series} kind="play" column="mean_length" axis={axis} from={0} />
       </div>
+      <ByCost runs={runs.map((run, nth) => ({ name: run.name, rated: costs[nth] ?? NONE }))} />
       <FactsOf runs={runs} />
       <Settings runs={runs.map((run) => ({ id: run.id, name: run.name }))} />
     </>

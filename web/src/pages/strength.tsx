@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { useGet } from "../api";
 import { amount } from "../format";
+import { ByCost } from "../parts/by_cost";
 import { Chart, type Curve } from "../parts/chart";
 import { Empty } from "../parts/empty";
 import { GateTable, MatchTable } from "../parts/match_tables";
@@ -28,7 +29,7 @@ export function Strength({ run }: { run: Run }) {
       <div class="charts wide">
         {matches.length > 0 && <Scores lines={matches} />}
         {rated.value && rated.value.length > 0 && <Ratings rated={rated.value} />}
-        {costs.value && costs.value.length > 0 && <ByCost rated={costs.value} />}
+        <ByCost runs={[{ name: "Elo", rated: costs.value ?? [] }]} />
       </div>
       {matches.length > 0 && <MatchTable lines={matches} />}
       {gates.length > 0 && <GateTable lines={gates} />}
@@ -70,20 +71,4 @@ function Ratings({ rated }: { rated: Rated[] }) {
     };
   }, [rated]);
   return <Chart title="Elo of the run's networks with 95 % intervals" x={x} xName="samples" curves={curves} height={240} format={(value) => amount(value === null ? null : Math.round(value))} />;
-}
-
-const UNITS = ["GPU-hours", "core-hours"];
-
-/** Elo by what a network cost, in the unit that the newest has. */
-function ByCost({ rated }: { rated: Rated[] }) {
-  const { x, curves, unit } = useMemo(() => {
-    const unit = UNITS.find((name) => typeof rated.at(-1)?.cost?.[name] === "number") ?? UNITS[1]!;
-    const costOf = (point: Rated) => (typeof point.cost === "object" ? point.cost?.[unit] : null);
-    const known = rated.flatMap((point) => (typeof costOf(point) === "number" && (costOf(point) as number) > 0 ? [{ ...point, at: costOf(point) as number }] : []));
-    known.sort((a, b) => a.at - b.at);
-    const column = (name: "elo" | "elo_low" | "elo_high") => known.map((point) => point[name] ?? null);
-    return { x: known.map((point) => point.at), curves: [{ label: "Elo", values: column("elo"), low: column("elo_low"), high: column("elo_high") }], unit };
-  }, [rated]);
-  if (x.length === 0) return null;
-  return <Chart title="Elo by cost" x={x} xName={unit} curves={curves} height={240} logarithmic />;
 }

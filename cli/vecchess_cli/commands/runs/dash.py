@@ -48,7 +48,7 @@ def dash(
     open_browser: Annotated[bool, typer.Option("--open", help="Open a browser.")] = False,
     until_eof: Annotated[bool, typer.Option("--until-eof", hidden=True)] = False,
 ) -> None:
-    """See HELP."""
+    """Serve the runs until Ctrl-C."""
     from vecchess.dash.serve import serve
     from vecchess.inference.source import find
 

@@ -25,8 +25,8 @@ def report(
     """Write a report on runs: one HTML file that needs no network, to keep, send or print.
 
     It has settings, the reason of the end, throughput, learning curves, spike rates of layers,
-    strength with intervals, results, lengths, time steps and a few games. Of a run in progress it
-    has what is known so far.
+    strength with intervals, results, lengths, time steps and a few games, on the pages of
+    `vecchess dash`. Of a run in progress it has what is known so far.
 
     Examples:  vecchess report runs/first
 

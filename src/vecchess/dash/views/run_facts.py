@@ -11,9 +11,8 @@ from vecchess.config import SelfplayConfig, TrainConfig
 from vecchess.errors import NetworkError
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status_reader import FRESH_S
-from vecchess.monitor.timestamps import format_time, rounded_duration
 from vecchess.runtime.cost_meter import Cost
-from vecchess.runtime.reporting import as_clock
+from vecchess.runtime.reporting import as_clock, format_time, rounded_duration
 from vecchess.selfplay.supervisor.status_view import number
 from vecchess.snn.integer.net_file import load_net
 

@@ -114,7 +114,7 @@ class ThroughputLog:
         self._log: MetricsLog | None = None
 
     def __enter__(self) -> Self:
-        """Nothing happens yet."""
+        """The log is opened with its first line."""
         return self
 
     def __exit__(self, *_: object) -> None:

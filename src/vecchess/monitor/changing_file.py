@@ -1,20 +1,60 @@
-"""Reads a file that grows line by line: the lines that are new since the last read.
+"""Reads files that change: small ones that are replaced, and logs that grow line by line.
 
-Decision 152.
+A small file is read again only when it changed, of a log the lines that are new since the last read
+(decision 152: how a log that was replaced is told).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Generic, TypeVar
 
-from vecchess.monitor.small_file import Stamp, stamp
-from vecchess.safe_parse import open_regular
+from vecchess.safe_parse import MOST_BYTES, open_regular, read_bytes
 
 BLOCK_BYTES = 1 << 22
 LONGEST_LINE = 1 << 24
 """A longer line is not one of ours; nothing after it is read."""
 MARK_BYTES = 96
 """Bytes before the end of the part read that have to be unchanged, or the file is another one."""
+T = TypeVar("T")
+Stamp = tuple[int, int, int]
+
+
+def stamp(path: Path) -> Stamp | None:
+    """Time, size and inode of a file, which change when it does; None where it is missing."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+class SmallFile(Generic[T]):
+    """The parsed value of a file."""
+
+    def __init__(
+        self,
+        path: Path,
+        parse: Callable[[bytes], T],
+        nothing: T,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        """``nothing``: the value of a file that is missing, longer than ``most_bytes``, or that
+        ``parse`` raises ValueError, KeyError or TypeError for."""
+        self.path, self.value = path, nothing
+        self._parse, self._nothing, self._most_bytes = parse, nothing, most_bytes
+        self._stamp: Stamp | None = None
+
+    def refresh(self) -> bool:
+        """Read the file if it is another one than before; returns whether it is."""
+        found = stamp(self.path)
+        if found == self._stamp:
+            return False
+        self._stamp = found
+        try:
+            self.value = self._parse(read_bytes(self.path, self._most_bytes))
+        except (OSError, ValueError, KeyError, TypeError):
+            self.value = self._nothing
+        return True
 
 
 class LogTail:
@@ -24,7 +64,7 @@ class LogTail:
     """
 
     def __init__(self, path: Path) -> None:
-        """Nothing is read yet; the file need not exist."""
+        """The file is not read yet, and need not exist."""
         self.path = path
         self._seen: Stamp | None = None
         self._end = 0
