@@ -17,7 +17,7 @@ from vecchess.importers.recorded_places import check_places
 from vecchess.runtime.devices import Device, parse_gpus, seen_among
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
-from vecchess.selfplay.games.openings import start_table
+from vecchess.selfplay.games.game_table import start_table
 from vecchess.selfplay.supervisor.selfplay_progress import SelfplayDisplay
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
 from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
