@@ -188,11 +188,11 @@ def test_a_run_that_was_broken_off_is_not_gone_on_with() -> None:
     search = BatchSearch(TreeConfig(search="puct", sims=40), TableBackend(4), 1)
     positions, _ = samples(1, 4)
 
-    def fail(_: BatchSearch) -> bool:
+    def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        search.run(positions, watch=fail)
+        search.run(positions, finished=fail)
     with pytest.raises(RuntimeError, match="an error ended an earlier run"):
         search.run(positions)
 

@@ -7,7 +7,7 @@ import pytest
 
 from vecchess.config import SelfplayConfig, TrainConfig, to_toml
 from vecchess.errors import ConfigError, DataError, FileUnreadable
-from vecchess.selfplay.games.openings import start_table
+from vecchess.selfplay.games.game_table import start_table
 from vecchess.snn.integer import net_file
 from vecchess.snn.integer.net_file import SHIPPED_NET
 from vecchess.store import run_pins

@@ -119,7 +119,7 @@ class Player(Protocol):
     """
 
     name: str
-    """Its spelling, see ``players.player_registry``."""
+    """Its spec, see ``players.player_registry``."""
     max_games: int | None
     """Games it can play at a time, in slots from 0; None: any number."""
 
@@ -147,7 +147,7 @@ class ImmediatePlayer(Player):
     max_games: int | None = None
 
     def __init__(self, name: str) -> None:
-        """``name``: its spelling."""
+        """``name``: its spec."""
         self.name = name
         self._asked: list[MoveRequests] = []
 
@@ -157,15 +157,15 @@ class ImmediatePlayer(Player):
 
     @property
     def is_idle(self) -> bool:
-        """See ``Player``."""
+        """True where it owes no reply."""
         return not self._asked
 
     def ask(self, requests: MoveRequests) -> None:
-        """See ``Player``."""
+        """Keep ``requests`` for the next ``replies``."""
         self._asked.append(requests)
 
     def replies(self) -> MoveReplies:
-        """See ``Player``."""
+        """Replies to all requests."""
         parts = [MoveReplies.of_moves(asked.slots, self.choose(asked)) for asked in self._asked]
         self._asked.clear()
         return MoveReplies.joined(parts)

@@ -28,6 +28,8 @@ from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
 
 Starts = str | Path | Positions
 """``"standard"``, ``"chess960"``, ``"book"``, an EPD, FEN or PGN file, or ``uint64[K, 8]``."""
+__all__ = ["STAY", "ChessEnv", "EnvStep"]
+MOST_SEED = 2**64 - 1
 
 
 def start_table(starts: Starts) -> Positions:
@@ -59,10 +61,6 @@ def _checked_table(positions: Positions) -> Positions:
         what = f"position {over[0]} is of a game that is over" if len(over) else "no positions"
         raise ConfigError(f"starts: {what}; no game can begin there")
     return table
-
-
-__all__ = ["STAY", "ChessEnv", "EnvStep"]
-MOST_SEED = 2**64 - 1
 
 
 class EnvStep(NamedTuple):

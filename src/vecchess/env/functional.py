@@ -45,7 +45,7 @@ class FunctionalEnv:
         num_planes: int = NUM_PLANES,
         threads: int = 1,
     ) -> None:
-        """As ``ChessEnv``; states of any number of games can be mixed."""
+        """Settings are those of ``ChessEnv``; states of any number of games can be mixed."""
         self._settings: dict[str, Any] = {
             "seed": seed, "starts": starts, "random_plies": random_plies, "max_plies": max_plies,
             "num_planes": num_planes, "threads": threads,

@@ -144,7 +144,7 @@ class _OneGame:
         return self._sides.board() if self.render_mode else None
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Does nothing: no file or process is open."""
 
 
 class ChessAEC(_OneGame, AECEnv):  # type: ignore[misc]

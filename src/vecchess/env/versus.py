@@ -15,7 +15,7 @@ from vecchess.errors import WorkerDied
 from vecchess.shapes import POSITION_WORDS
 
 Colour = Literal["both", "white", "black"]
-"""Of the user's side. ``"both"``: White in games of even numbers, Black in the others."""
+"""The user's colour. ``"both"``: White in games of even numbers, Black in the others."""
 
 
 class VersusStep(NamedTuple):
@@ -44,8 +44,8 @@ class VersusGames:
         seed: int = 0,
         **settings: Any,
     ) -> None:
-        """``opponent``: a player, or its spelling (``players.player_registry``); one that is
-        spelt is closed by ``close``. ``settings``: of ``ChessEnv``.
+        """``opponent``: a player, or its spec (``players.player_registry``); one opened from
+        a spec is closed by ``close``. ``settings``: of ``ChessEnv``.
 
         Raises ConfigError and ValueError, see ``ChessEnv`` and ``open_player``.
         """

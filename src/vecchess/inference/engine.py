@@ -21,9 +21,11 @@ from vecchess.inference.requests import Requests
 
 FREE = -1
 """Occupant of an empty slot."""
-
 Rows = NDArray[np.int32]
 Slots = NDArray[np.int32]
+AGE_BUCKETS_PER_OCTAVE = 4
+NUM_AGE_BUCKETS = 40 * AGE_BUCKETS_PER_OCTAVE
+"""Waiting times are counted in quarter octaves of nanoseconds, up to 2**40 ns (18 minutes)."""
 
 
 class SlotTable:
@@ -81,11 +83,6 @@ class SlotTable:
         self._free[self._num_free : self._num_free + len(slots)] = slots
         self._num_free += len(slots)
         return rows
-
-
-AGE_BUCKETS_PER_OCTAVE = 4
-NUM_AGE_BUCKETS = 40 * AGE_BUCKETS_PER_OCTAVE
-"""Waiting times are counted in quarter octaves of nanoseconds, up to 2**40 ns (18 minutes)."""
 
 
 @dataclass

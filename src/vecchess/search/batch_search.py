@@ -19,8 +19,6 @@ from vecchess.search.tree.edge_word import word_actions, word_priors
 from vecchess.search.tree_driver import TreeDriver, Trees
 from vecchess.search.tree_memory import TreeLimits
 
-StepCallback = Callable[["BatchSearch"], bool]
-"""Called while a search runs; True ends it."""
 ResultCallback = Callable[["BatchSearch", "SearchResults"], object]
 """Called with the trees of a search that is over, and its results, before they are freed."""
 
@@ -89,7 +87,6 @@ class BatchSearch(TreeDriver):
         plies: ArrayLike = 0,
         temperature: ArrayLike = 0.0,
         explore: bool = False,
-        watch: StepCallback | None = None,
         finished: ResultCallback | None = None,
     ) -> SearchResults:
         """Search B <= G positions, ``uint64[B, 8]``, none of which is over.
@@ -97,8 +94,8 @@ class BatchSearch(TreeDriver):
         keys: ``uint64[B, 102]`` histories (``chess.rules``), past: ``uint64[B, 8, 8]`` the
         positions before (``chess.history``), None for none. numbers, plies: of the games, which
         with ``seed`` choose the random numbers. temperature: of the choice, of the Gumbel noise
-        where ``explore``. explore: with noise and forced playouts. ``watch`` is called after every
-        step of the network, ``finished`` once at the end. Raises ValueError for wrong shapes and
+        where ``explore``. explore: with noise and forced playouts. ``finished`` is called once at
+        the end. Raises ValueError for wrong shapes and
         for games that are over, RuntimeError after a run that an error ended: its requests are
         still open, make a new ``BatchSearch``.
         """
@@ -111,7 +108,8 @@ class BatchSearch(TreeDriver):
         except ValueError:  # nothing was begun
             self._is_running = False
             raise
-        self._finish(watch)
+        while not self.is_idle:
+            self.step()
         results = self.results(trees)
         if finished is not None:
             finished(self, results)
@@ -176,14 +174,6 @@ class BatchSearch(TreeDriver):
         self.past[trees] = 0 if past is None else checked_past(past, num)
         clock = (positions[:, COUNTERS] & np.uint64(CLOCK_MASK)).astype(np.int64)
         self.keys[trees, clock] = position_keys(positions)
-
-    def _finish(self, watch: StepCallback | None) -> None:
-        """Advance all searches until none waits for an answer."""
-        while not self.is_idle:
-            self.step()
-            if watch is not None and watch(self):
-                self.forest.trees["budget"] = 0
-                watch = None
 
     def results(self, trees: NDArray[np.int64]) -> SearchResults:
         """The results in ``trees``, int64[B], whose searches are over."""

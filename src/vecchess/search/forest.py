@@ -1,6 +1,5 @@
 """The memory of many searches that one thread runs: trees, node pool, lanes, scratch, settings."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,31 +23,17 @@ from vecchess.search.tree.layout import EdgeRecord, ForestRecord, LaneRecord, No
 from vecchess.search.tree_memory import EDGE_PAGE_BYTES, NODE_PAGE_BYTES, TreeLimits, aligned_zeros
 from vecchess.shapes import MAX_MOVES, POSITION_WORDS
 
+Boards = tuple[NDArray[np.uint64], NDArray[np.uint64], Pasts]
 Records = NDArray[np.void]
 """Records of ``search.tree.layout``, as numpy sees them: fields by name."""
 _REQUEST_ARRAYS = ("planes", "legal", "num_legal", "policy", "wdl", "steps")
 
 
-@dataclass(frozen=True)
-class ForestPlan:
-    """What a forest needs besides its settings.
-
-    policy_scale, value_scale: the network's, logits per accumulator unit and step. seed: of the
-    random numbers. lanes: simulations that a tree may have in flight.
-    """
-
-    limits: TreeLimits
-    policy_scale: float
-    value_scale: float
-    seed: int = 0
-    lanes: int = 1
-
-
 class Forest:
     """G trees over G boards. One thread at a time; kernels get ``address``.
 
-    positions: uint64[G, 8], keys: uint64[G, 102] and past: uint64[G, 8, 8] are the boards to be
-    searched, their histories and the positions before them, ``requests`` has G * lanes rows. All
+    boards: positions uint64[G, 8], keys uint64[G, 102] and past uint64[G, 8, 8], the boards to be
+    searched, their histories and the positions before them. ``requests`` has G * lanes rows. All
     are the caller's and stay where they are. How many positions the network sees follows from its
     planes; if it is one, ``past`` may be empty.
 
@@ -59,25 +44,30 @@ class Forest:
     def __init__(
         self,
         config: TreeConfig,
-        plan: ForestPlan,
-        positions: NDArray[np.uint64],
-        keys: NDArray[np.uint64],
-        past: Pasts,
+        limits: TreeLimits,
+        boards: Boards,
         requests: Requests,
+        scales: tuple[float, float],
+        seed: int,
+        lanes: int = 1,
         cache: EvaluationCache | None = None,
         tablebase: Tablebase | None = None,
     ) -> None:
-        """Trees without nodes. Raises ConfigError where memory is short."""
-        self.limits = plan.limits
+        """Trees without nodes; each may have ``lanes`` simulations in flight.
+
+        scales: of the network's policy and value, logits per accumulator unit and step. seed: of
+        the random numbers. Raises ConfigError where memory is short.
+        """
+        self.limits = limits
         self.header: Records = np.zeros((), ForestRecord.dtype)
-        self.num_trees = len(positions)
-        self.lanes_a_tree = plan.lanes
+        self.num_trees = len(boards[0])
+        self.lanes_a_tree = lanes
         self.tablebase_hits = 0
         """Positions of searches that the tablebase answered."""
         self._tablebase = tablebase
         self._requests = requests
         self._kept: list[Any] = [cache]
-        self._point(positions=positions, keys=keys, past=past)
+        self._point(**dict(zip(("positions", "keys", "past"), boards, strict=True)))
         self._point(**{name: getattr(requests, name) for name in _REQUEST_ARRAYS})
         self.header["row_bytes"] = requests.planes.strides[0]
         self.header["seen"] = positions_seen(requests.planes.shape[1])
@@ -87,9 +77,10 @@ class Forest:
         self._allocate_rows()
         self._allocate_pool()
         self._allocate_trees(config)
-        self._write_settings(config, plan)
+        self._write_settings(config)
+        self.header["seed"] = seed
         self._policy_temperature = config.policy_temperature
-        self.set_scales(plan.policy_scale, plan.value_scale)
+        self.set_scales(*scales)
 
     @property
     def address(self) -> int:
@@ -224,7 +215,7 @@ class Forest:
         self.trees["candidate_scores"] = addresses
         self._point(trees=self.trees)
 
-    def _write_settings(self, config: TreeConfig, plan: ForestPlan) -> None:
+    def _write_settings(self, config: TreeConfig) -> None:
         header, is_gumbel = self.header, config.search == "gumbel"
         header["method"] = layout.GUMBEL if is_gumbel else layout.PUCT
         header["solve"] = config.solve
@@ -236,8 +227,7 @@ class Forest:
         header["max_nodes"] = self.limits.nodes
         header["max_edge_pages"] = self.limits.edge_pages
         header["tablebase_men"] = self._tablebase.most_men if self._tablebase else 0
-        header["lanes_a_tree"] = plan.lanes
-        header["seed"] = plan.seed
+        header["lanes_a_tree"] = self.lanes_a_tree
         header["max_sims"] = config.sims
         if is_gumbel:
             self._point(considered_visits=halving_tables(config))

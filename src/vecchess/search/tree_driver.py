@@ -13,7 +13,7 @@ from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
-from vecchess.search.forest import Forest, ForestPlan, Records
+from vecchess.search.forest import Forest, Records
 from vecchess.search.kernels.entry_points import begin_searches, decide_searches, free_trees
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
@@ -56,9 +56,11 @@ class TreeDriver:
         self.positions: Positions = np.zeros((num_trees, POSITION_WORDS), np.uint64)
         self.keys: NDArray[np.uint64] = np.zeros((num_trees, KEY_HISTORY), np.uint64)
         self.past = no_past(num_trees)
-        plan = ForestPlan(limits, backend.policy_scale, backend.value_scale, seed, lanes)
         boards = (self.positions, self.keys, self.past)
-        self.forest = Forest(config, plan, *boards, self.requests, cache, tablebase)
+        scales = (backend.policy_scale, backend.value_scale)
+        self.forest = Forest(
+            config, limits, boards, self.requests, scales, seed, lanes, cache, tablebase
+        )
 
     def begin_trees(
         self,

@@ -60,7 +60,7 @@ class TreeLimits:
 
     @classmethod
     def of_memory(cls, nbytes: int) -> "TreeLimits":
-        """As large as ``nbytes`` and the indices of nodes and edges allow.
+        """Limits as large as ``nbytes`` and the indices of nodes and edges allow.
 
         Half of it is room for the part that is kept from one move to the next, while it is copied.
         """

@@ -18,7 +18,7 @@ from vecchess.runtime.devices import Device, parse_gpus, seen_among
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
-from vecchess.selfplay.games.openings import start_table
+from vecchess.selfplay.games.game_table import start_table
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share

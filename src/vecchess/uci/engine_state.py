@@ -49,8 +49,8 @@ class EngineState:
     """Network, cache, tablebases, tree, and the game searched last. One thread owns it."""
 
     def __init__(self, options: Options, inform: ReportLine, note: ReportLine) -> None:
-        """Nothing is opened yet. ``options``: where settings that cannot be opened are restored.
-        ``inform`` takes errors for the GUI, ``note`` lines for people."""
+        """The state before anything is opened. ``options``: where settings that cannot be opened
+        are restored. ``inform`` takes errors for the GUI, ``note`` lines for people."""
         self._options, self._inform, self._note = options, inform, note
         self._good = UciConfig()
         """The settings that were opened last without an error."""

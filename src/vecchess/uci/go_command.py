@@ -22,6 +22,13 @@ from vecchess.uci.searcher import Task
 from vecchess.uci.time_manager import Budget, is_enough
 from vecchess.uci.uci_board import UciGame, encode_move, legal_move, write_move
 
+MOST_SIMS = 1 << 30
+MOST_PLANNED = 1 << 17
+"""Most simulations of a search that plans them (gumbel)."""
+SIMS_A_LANE = 100
+CHECK_S, SHOW_S, REPEAT_S = 0.002, 0.1, 1.0
+"""Intervals of a check of the clock, of new info lines, and of unchanged ones."""
+
 
 class Level(NamedTuple):
     """A strength."""
@@ -71,14 +78,6 @@ def _between(ladder: tuple[Level, ...], elo: int) -> Level:
         for few, many in zip(low[1:], high[1:], strict=True)
     )
     return Level(elo, round(sims), round(power, 3))
-
-
-MOST_SIMS = 1 << 30
-MOST_PLANNED = 1 << 17
-"""Most simulations of a search that plans them (gumbel)."""
-SIMS_A_LANE = 100
-CHECK_S, SHOW_S, REPEAT_S = 0.002, 0.1, 1.0
-"""Intervals of a check of the clock, of new info lines, and of unchanged ones."""
 
 
 class GoSearch(Task):

@@ -2,10 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from math import tan
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from vecchess.search.principal_variations import Line
 from time import monotonic
 
 import numpy as np
@@ -19,21 +15,22 @@ from vecchess.shapes import MAX_MOVES
 from vecchess.uci.time_manager import ClockState
 from vecchess.uci.uci_board import UciGame, uci_line
 
-ScoreType = str
 CENTIPAWN_SLOPE = 1.5637541897
 """lc0: 90 * tan(1.5637541897 * (win - loss)), in its search/classic/search.cc."""
 CENTIPAWN_UNIT = 90
 NO_MOVE = "(none)"
 """The move of a side without legal moves, as Stockfish writes it."""
+FEW_SIMS = 100
+"""With fewer simulations the speed is not measured."""
 
 
-def score(line: "Line", kind: ScoreType, show_wdl: bool) -> str:
+def score(line: Line, kind: str, show_wdl: bool) -> str:
     """``score`` and what follows it, for the side to move."""
     words = f"score mate {line.mate}" if line.mate is not None else f"score cp {points(line, kind)}"
     return f"{words} {wdl(line)}" if show_wdl else words
 
 
-def points(line: "Line", kind: ScoreType) -> int:
+def points(line: Line, kind: str) -> int:
     """A score of the given type, named as in lc0: cp, or 1/100 % or 1/10,000."""
     estimate = line.estimate
     balance = estimate.win - estimate.loss
@@ -46,7 +43,7 @@ def points(line: "Line", kind: ScoreType) -> int:
     return round(CENTIPAWN_UNIT * tan(CENTIPAWN_SLOPE * balance))
 
 
-def wdl(line: "Line") -> str:
+def wdl(line: Line) -> str:
     """Wins, draws and losses in 1/1000, which sum to 1000."""
     win, loss = round(1000 * line.estimate.win), round(1000 * line.estimate.loss)
     loss = min(loss, 1000 - win)
@@ -55,10 +52,10 @@ def wdl(line: "Line") -> str:
 
 def info_line(
     figures: Mapping[str, int],
-    line: "Line",
+    line: Line,
     rank: int,
     moves: Sequence[str],
-    kind: ScoreType,
+    kind: str,
     show_wdl: bool,
 ) -> str:
     """One ``info`` line: the move of rank ``rank``, from 1, and what follows it.
@@ -78,10 +75,6 @@ def best_move(moves: Sequence[str]) -> str:
     if not moves:
         return f"bestmove {NO_MOVE}"
     return f"bestmove {moves[0]}" + (f" ponder {moves[1]}" if len(moves) > 1 else "")
-
-
-FEW_SIMS = 100
-"""With fewer simulations the speed is not measured."""
 
 
 class SearchSnapshot:

@@ -1,6 +1,6 @@
 """Matches between two players.
 
-run_match        from spellings and settings to a match
+run_match        from specs and settings to a match
 play_match       a match between two players: progress and result
 game_scheduler   many games at a time, and the threads of the players
 match_openings   the openings, each played twice

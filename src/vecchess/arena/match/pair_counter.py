@@ -65,7 +65,7 @@ class PairCounter:
 
     @property
     def score(self) -> Score | None:
-        """Of the games that count; None before there are any."""
+        """Score of the games that count; None before there are any."""
         points = np.array([game.first_points for game in self.games])
         return Score.of(points) if len(points) else None
 

@@ -1,4 +1,4 @@
-"""From two spellings and settings to a match: opens the players, plays, closes them."""
+"""From two specs and settings to a match: opens the players, plays, closes them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -33,7 +33,7 @@ def run_match(
     observer: MatchObserver = lambda progress: False,
     begin: Callable[[], object] = lambda: None,
 ) -> MatchResult:
-    """Play a match between the players that two texts spell, see ``players.player_registry``.
+    """Play a match between the players of two specs, see ``players.player_registry``.
 
     ``report_line`` gets lines for people; ``begin`` is called when the players are open. Raises
     ConfigError and NetworkError for players, openings or settings that cannot be used, before
@@ -60,7 +60,7 @@ def run_match(
 
 @contextmanager
 def open_players(texts: list[str], config: MatchConfig) -> Iterator[list[Player]]:
-    """The players that ``texts`` spell, which share the machine; closed at the end."""
+    """The players of the specs ``texts``, which share the machine; closed at the end."""
     with ExitStack() as stack:
         resources = resources_for(texts, config)
         players = []

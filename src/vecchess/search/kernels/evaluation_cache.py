@@ -88,7 +88,7 @@ class EvaluationCache:
 
     @property
     def address(self) -> int:
-        """Of the ``CacheRecord``, for kernels; valid as long as this object lives."""
+        """Address of the ``CacheRecord``, for kernels; valid as long as this object lives."""
         return int(self._header.ctypes.data)
 
     @property

@@ -11,5 +11,4 @@ finished_games  finished games as logged, and their conversion to records
 game_log        plies and results of searches, packed, in pages chained for each game
 fingerprint     hash of every answer that a game's moves came from
 game_ids        ids of games to start, and saved games to resume
-openings        start positions
 """

@@ -23,7 +23,7 @@ class GameIdPool:
     def __init__(self) -> None:
         """An empty pool."""
         self._edges = IdSet().edges
-        """As of an ``IdSet``; the ranges before ``_first`` are used up."""
+        """Ranges of ids as in an ``IdSet``; those before ``_first`` are used up."""
         self._first = 0
         self._next: Ids = np.empty(0, np.int64)  # to be taken before the others, ascending
         self._num_ids = 0

@@ -2,6 +2,8 @@
 
 Games differ in length by a factor of ten, so a fixed row a game would waste most of its memory.
 
+``chains``: int32[G, 2], the first and last page of each game; without meaning where it has none.
+
 A ply is one number below 2**48, three uint16, made of digits that each have a base of their own:
 
     action 4,672   probability 3,073   value 131,328   time steps T + 1   tag: what is left
@@ -34,6 +36,21 @@ from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.store.records import PLY_COLUMNS, VALUE_UNIT, GameRecords, empty_search_columns
 
 NO_PAGE = -1
+PAGE_PLIES = 16
+PLY_WORDS = 3
+MAX_STEPS = 31
+"""Time steps that fit a ply."""
+_U16, _U32, _U64 = np.uint16, np.uint32, np.uint64
+_PROB_BASE = 103 << 7
+"""bfloat16 of 2**-24, the lowest probability that is noted."""
+_NUM_PROBS = (127 << 7) - _PROB_BASE + 1
+_NUM_VALUES = (VALUE_UNIT + 1) * (VALUE_UNIT + 2) // 2
+PAGE_WORDS = 64
+HEAD_WORDS = 3
+MOST_WORDS = HEAD_WORDS + MAX_MOVES
+"""Words of one searched ply at most."""
+MOST_PAGES = -(-MOST_WORDS // PAGE_WORDS)
+"""Pages that one searched ply begins at most."""
 
 
 class Pages(NamedTuple):
@@ -99,9 +116,6 @@ class PagedLog:
         return sum(array.nbytes for array in self.pages)
 
 
-# ``chains``: int32[G, 2], the first and last page of each game; without meaning where it has none.
-
-
 @inline
 def next_place(log: Any, chains: Any, game: Any, count: Any) -> Any:
     """(page, place in it) of item number ``count`` of a game. The caller has reserved a page."""
@@ -140,17 +154,6 @@ def free_items(log: Any, chains: Any, game: Any, count: Any) -> None:
         log.following[chains[game, 1]] = log.free[0]
         log.free[0] = chains[game, 0]
         log.free[1] += (count + size - 1) // size
-
-
-PAGE_PLIES = 16
-PLY_WORDS = 3
-MAX_STEPS = 31
-"""Time steps that fit a ply."""
-_U16, _U32, _U64 = np.uint16, np.uint32, np.uint64
-_PROB_BASE = 103 << 7
-"""bfloat16 of 2**-24, the lowest probability that is noted."""
-_NUM_PROBS = (127 << 7) - _PROB_BASE + 1
-_NUM_VALUES = (VALUE_UNIT + 1) * (VALUE_UNIT + 2) // 2
 
 
 def ply_log() -> PagedLog:
@@ -216,14 +219,6 @@ def append_ply(log: Any, chains: Any, game: Any, ply: Any, word: Any) -> None:
     log.items[page, place, 0] = _U16(word)
     log.items[page, place, 1] = _U16(word >> _U64(16))
     log.items[page, place, 2] = _U16(word >> _U64(32))
-
-
-PAGE_WORDS = 64
-HEAD_WORDS = 3
-MOST_WORDS = HEAD_WORDS + MAX_MOVES
-"""Words of one searched ply at most."""
-MOST_PAGES = -(-MOST_WORDS // PAGE_WORDS)
-"""Pages that one searched ply begins at most."""
 
 
 def target_log() -> PagedLog:

@@ -1,13 +1,15 @@
-"""Arrays of one mover: its games in progress, and the rules of the games."""
+"""Arrays of one mover: its games in progress, and the rules of the games with their starts."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.chess960 import chess960_positions, start_positions
 from vecchess.chess.history import MOST_POSITIONS, Pasts
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import GameConfig, TreeConfig, parse_temperature
+from vecchess.importers.opening_file import read_openings
 from vecchess.search.kernels.sampling import LOG2_E
 from vecchess.selfplay.games.game_log import NO_PAGE, num_tags
 from vecchess.shapes import POSITION_WORDS
@@ -38,7 +40,7 @@ class GameTable(NamedTuple):
     """G games in progress, one a row.
 
     position: uint64[G, 8], keys: uint64[G, 102] since the last irreversible move, past:
-    uint64[G, 8, 8] the positions before (``chess.past``), uint64[G, 0, 8] where none is seen,
+    uint64[G, 8, 8] the positions before (``chess.history``), uint64[G, 0, 8] where none is seen,
     number: int64[G] (VACANT: none), start: int32[G] row of ``Rules.starts``, ply: int32[G] plies
     logged, pages: int32[G, 2] first and last page of the log, resign: uint8[G] bits of
     ``GameRecords.resign``, low_turns: uint8[G, 2] turns in a row below the resign limit (mover's
@@ -195,3 +197,15 @@ def _value_scale(scale: float) -> np.float32:
 def _words_below(share: float) -> np.uint64:
     """How many of the 2**64 random words stand for a share of all cases."""
     return np.uint64(min(int(share * 2**64), 2**64 - 1))
+
+
+def start_table(config: GameConfig) -> NDArray[np.uint64]:
+    """uint64[starts, 8]: the positions a game draws its start from.
+
+    Raises ConfigError with file and line where one cannot be read or is over already.
+    """
+    if config.chess960:
+        return chess960_positions(np.arange(960))
+    if config.openings is None:
+        return start_positions(1)
+    return read_openings(config.openings)

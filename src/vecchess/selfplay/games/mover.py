@@ -75,7 +75,7 @@ class Mover:
         self._scratch = (np.zeros(MOVE_BUFFER, np.uint16), np.zeros(MAX_MOVES, np.uint32))
         self._supply: NDArray[np.int64] = np.empty(0, np.int64)
         self._spans: dict[int, Spans] = {}
-        """Of the games in progress that other networks began."""
+        """Networks so far, of the games in progress that other networks began."""
         self._finished: list[FinishedGames] = []
 
     @property

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from vecchess.chess.bitboards import tables
 from vecchess.config import TreeConfig
 from vecchess.inference.requests import Requests
-from vecchess.search.forest import Forest, ForestPlan
+from vecchess.search.forest import Forest
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.layout import NO_NODE
+from vecchess.search.tree_memory import TreeLimits
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_kernel import CONSUMED
 from vecchess.selfplay.games.game_log import (
@@ -39,24 +40,28 @@ class SearchMover(Mover):
         requests: Requests,
         pool: GameIdPool,
         config: TreeConfig,
-        plan: ForestPlan,
+        limits: TreeLimits,
+        scales: tuple[float, float],
         cache: EvaluationCache | None,
     ) -> None:
-        """See ``Mover``. Raises ConfigError for missing tablebases or too little memory.
+        """All rows are vacant. Raises ConfigError for missing tablebases or too little memory.
 
-        ``cache`` is shared by the movers of a process.
+        ``scales``: of the network's policy and value, see ``Forest``. ``cache`` is shared by the
+        movers of a process.
         """
         super().__init__(rules, net_sha, requests, pool)
         tablebase = Tablebase(config.syzygy) if config.syzygy else None
         boards = (self.games.position, self.games.keys, self.games.past)
-        self.forest = Forest(config, plan, *boards, requests, cache, tablebase)
+        self.forest = Forest(
+            config, limits, boards, requests, scales, int(rules.seed), 1, cache, tablebase
+        )
         self._targets = target_log()
         self._cache = cache
 
     def set_network(
         self, net_sha: str, policy_scale: float, value_scale: float, time_steps: int
     ) -> None:
-        """See ``Mover``. Empties the cache of evaluations by the old network."""
+        """Play the games to come with another network; the cache of evaluations is emptied."""
         super().set_network(net_sha, policy_scale, value_scale, time_steps)
         assert (self.forest.trees["root"] == NO_NODE).all(), "a tree outlived its game"
         self.forest.set_scales(policy_scale, value_scale)
@@ -117,7 +122,7 @@ class SearchMover(Mover):
     def _logged_words(
         self, rows: NDArray[np.int64], num_words: NDArray[np.int32]
     ) -> NDArray[np.uint32]:
-        """See ``Mover``."""
+        """The first words of the searches of the games in ``rows``, so many of each."""
         return self._targets.gathered(self.games.target_pages[rows, 0], num_words)
 
     def _run_kernel(

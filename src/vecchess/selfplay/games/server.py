@@ -27,6 +27,10 @@ from vecchess.selfplay.games.mover import Mover, Rows
 from vecchess.store.inflight import SavedGames, join_saved
 from vecchess.store.records import GameRecords, concatenate
 
+IDLE_WAIT_S = 0.02
+MakeMover = Callable[[Requests, GameIdPool], Mover]
+"""Makes the mover of a part of the requests; its rows are numbered from 0."""
+
 
 @dataclass(frozen=True)
 class MoverOutput:
@@ -135,11 +139,6 @@ class MoverThread:
                 )
         except BaseException as error:
             self._outbox.put(error)
-
-
-IDLE_WAIT_S = 0.02
-MakeMover = Callable[[Requests, GameIdPool], Mover]
-"""Makes the mover of a part of the requests; its rows are numbered from 0."""
 
 
 class SelfplayServer:

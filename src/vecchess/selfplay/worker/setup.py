@@ -15,13 +15,11 @@ from vecchess.inference.playable_net import BuiltInNet, PlayableNet
 from vecchess.inference.source import find
 from vecchess.runtime.devices import Device, Share, release_memory
 from vecchess.runtime.reporting import ReportLine, no_report
-from vecchess.search.forest import ForestPlan
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tree_memory import TreeLimits
 from vecchess.selfplay.games.game_ids import GameIdPool
-from vecchess.selfplay.games.game_table import make_rules
+from vecchess.selfplay.games.game_table import make_rules, start_table
 from vecchess.selfplay.games.mover import Mover
-from vecchess.selfplay.games.openings import start_table
 from vecchess.selfplay.games.search_mover import SearchMover
 from vecchess.selfplay.games.server import MakeMover, SelfplayServer
 from vecchess.selfplay.worker.networks import require_playable
@@ -75,10 +73,11 @@ def mover_factory(
     )  # fmt: skip
     if tree.search == "none":
         return partial(Mover, rules, sha256)
-    limits = TreeLimits.of(tree)
-    plan = ForestPlan(limits, policy_scale, value_scale, config.seed)
+    limits, scales = TreeLimits.of(tree), (policy_scale, value_scale)
     cache = EvaluationCache(tree.cache_mb) if tree.cache_mb else None
-    return partial(SearchMover, rules, sha256, config=tree, plan=plan, cache=cache)
+    return partial(
+        SearchMover, rules, sha256, config=tree, limits=limits, scales=scales, cache=cache
+    )
 
 
 def swap_network(
