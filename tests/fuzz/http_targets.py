@@ -16,6 +16,7 @@ from tests.fuzz.file_targets import JSON_WORDS
 from tests.fuzz.target import Read, Target
 from tests.fuzz.text_targets import FEN_WORDS, PGN, PGN_WORDS
 from tests.monitor.runs import selfplay_run
+from vecchess.dash.play.play_engine import EngineEnded
 
 STATUSES = (200, 304, 307, 400, 401, 403, 404, 405, 408, 413, 415, 503)
 OWN = b"Host: localhost:8765\nContent-Type: application/json\nSec-Fetch-Site: same-origin\nOrigin: http://localhost:8765\n"
@@ -98,7 +99,7 @@ def scope_of(head: bytes) -> dict[str, Any]:
 
 
 async def refuse(*_: object) -> NoReturn:
-    raise OSError("nothing is started here")
+    raise EngineEnded("nothing is started here")
 
 
 @contextmanager
