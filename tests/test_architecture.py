@@ -17,7 +17,7 @@ COMMANDS = ROOT / "cli" / "vecchess_cli"
 
 # From the top down: a layer may import itself and what stands below it.
 LAYERS = [
-    ["self_test"],
+    ["self_test", "api"],
     ["dash", "watch"],
     ["monitor"],
     ["uci"],
@@ -36,7 +36,7 @@ LAYERS = [
     ["chess"],
     ["config", "rng", "jit", "llvm", "machine_limits", "memory_layout", "runtime"],
     ["spec"],
-    ["shapes", "errors", "safe_parse", "__init__"],
+    ["shapes", "errors", "safe_parse", "callable_package", "__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 NO_TORCH = ["monitor", "chess", "search", "importers", "store", "config", "rng", "jit", "env"]

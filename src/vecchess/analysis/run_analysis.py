@@ -130,12 +130,14 @@ def analyse(
     report_line: ReportLine = no_report,
     on_progress: OnProgress | None = None,
     stop: StopSignals | None = None,
+    opened: OpenNetwork | None = None,
 ) -> tuple[Analysis, dict[str, Any]]:
     """Search the position after ``moves`` (UCI) from ``fen``; returns the result, and facts about
     the evaluator.
 
     ``report_line`` takes lines for people, ``on_progress`` the result so far a few times a second.
-    A reason of ``stop`` ends the search. Raises ConfigError for a position that
+    A reason of ``stop`` ends the search. ``opened``: the network, where it is open already.
+    Raises ConfigError for a position that
     cannot be searched, and for wrong settings, tablebases and too little memory; NetworkError for
     a network that cannot be used.
     """
@@ -144,7 +146,7 @@ def analyse(
     limits = TreeLimits.of_analysis(config.tree, 1)  # before a network is made
     cache = EvaluationCache(config.tree.cache_mb) if config.tree.cache_mb else None
     tablebase = Tablebase(config.tree.syzygy) if config.tree.syzygy else None
-    evaluator = open_evaluator(config, lanes, report_line)
+    evaluator = opened or open_evaluator(config, lanes, report_line)
     _compile(evaluator, config, report_line)
     search = GameSearch(
         TreeConfig(**config.tree.model_dump()), limits, evaluator.backend, lanes, cache, tablebase,

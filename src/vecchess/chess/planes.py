@@ -92,7 +92,7 @@ NUM_PLANES = 25
 EARLIER_PLANES = 12
 """Planes of each position before it."""
 TACTICAL_PLANES = 11
-POSITION_INPUTS = MOST_POSITIONS * POSITION_WORDS
+POSITION_INPUTS: int = MOST_POSITIONS * POSITION_WORDS
 """P of a network that sees positions as they are: eight words each, the newest first, zero where
 the game has none, with ``REPEATED_SHIFT`` in the counters of those that had occurred before."""
 CLOCK_STEPS = (16, 32, 48, 64, 80)

@@ -1,7 +1,7 @@
 """Thousands of games of chess as arrays, stepped by actions."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from vecchess.errors import ConfigError
 from vecchess.selfplay.games.game_kernel import MAX_OPENING_PLIES
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
 
-Starts = str | Path | Positions
+Starts: TypeAlias = str | Path | Positions
 """``"standard"``, ``"chess960"``, ``"book"``, an EPD, FEN or PGN file, or ``uint64[K, 8]``."""
 __all__ = ["STAY", "ChessEnv", "EnvStep"]
 MOST_SEED = 2**64 - 1

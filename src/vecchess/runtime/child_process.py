@@ -9,14 +9,17 @@ import faulthandler
 import gc
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import Pipe, parent_process, resource_tracker
+from multiprocessing import Pipe, current_process, parent_process, resource_tracker
 from multiprocessing.context import SpawnProcess
 from threading import Thread
+from types import ModuleType
 from typing import Any
 
+from vecchess.errors import ConfigError
 from vecchess.runtime.signals import stop_signals, way_to_end
 
 NUM_LINES = 40
@@ -52,7 +55,7 @@ class ChildProcess(SpawnProcess):
         leaves its reason there and nowhere else.
         """
         super().__init__(target=target, args=args, name=name, daemon=daemon)
-        self._ends_with_parent = ends_with_parent
+        self._ends_with_parent, self._module = ends_with_parent, target.__module__
         self._stderr = _StderrReader() if keeps_stderr and os.name == "posix" else None
         self._stderr_end = None if self._stderr is None else self._stderr.child_end
 
@@ -61,9 +64,17 @@ class ChildProcess(SpawnProcess):
         return _unimported, (type(self),), self.__dict__ | {"_stderr": None}
 
     def start(self) -> None:
-        """Start the process. Where a signal comes meanwhile, it is ended."""
+        """Start the process. Where a signal comes meanwhile, it is ended.
+
+        Raises ConfigError in a process that may have no children.
+        """
+        if current_process().daemon:
+            raise ConfigError(
+                "this process is a daemon of multiprocessing, and may start no other: use "
+                "Process(daemon=False) or concurrent.futures.ProcessPoolExecutor"
+            )
         try:
-            with _signals_blocked(stop_signals()):
+            with _signals_blocked(stop_signals()), self._without_main():
                 super().start()
         except BaseException:
             if self.pid is not None:
@@ -72,6 +83,18 @@ class ChildProcess(SpawnProcess):
         finally:
             if self._stderr is not None:
                 self._stderr.start()
+
+    @contextmanager
+    def _without_main(self) -> Iterator[None]:
+        """Hide the program's main module, which the child would import again: nothing of it is
+        needed there, and a script that plays games at its top level would play them again."""
+        main = sys.modules["__main__"]
+        if self._module != "__main__":
+            sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
     def run(self) -> None:
         """Call the target, in the child."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum, auto
 from types import FrameType
-from typing import Self
+from typing import Any, Self
 
 EXIT_OK, EXIT_RESUMABLE, EXIT_INTERRUPTED = 0, 75, 130
 STANDARD_STREAMS = (0, 1, 2)
@@ -107,6 +107,10 @@ class StopSignals:
     def request_stop(self, reason: str) -> None:
         """Set ``reason`` unless one is set already."""
         self.reason = self.reason or reason
+
+    def on_status(self, status: dict[str, Any]) -> None:
+        """Called about once a second with a run's status (docs/formats.md) in the thread of the
+        run; who runs it from a program may look at it, and request a stop."""
 
     def set_action(self, on_signal: OnSignal = OnSignal.SET_FLAG) -> None:
         """Set the action of the first signal from now on.

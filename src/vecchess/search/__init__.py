@@ -12,6 +12,9 @@
 - ``kernels`` the search itself
 """
 
+from vecchess.callable_package import make_callable
 from vecchess.search.policy_search import Evaluator, PolicyOutput, PolicySearch
 
 __all__ = ["Evaluator", "PolicyOutput", "PolicySearch"]
+
+make_callable(__name__)

@@ -62,13 +62,12 @@ def play_run(
     run = _run_to_resume(given, run_dir) if resume else _new_run(run_dir)
     _check(pinned(run, given) if resume else given, devices)
     if not resume:
-        selfplay_source(
-            given.net
-        ).check()  # a bad file is to be found before anything is made or compiled
+        # a bad file is to be found before anything is made or compiled
+        selfplay_source(given.net).check()
         run.create()
     with (
         run.locked(),
-        StatusWriter(run, "selfplay") as status,
+        StatusWriter(run, "selfplay", on_status=stops.on_status) as status,
         metrics_endpoint(config.metrics_host, config.metrics_port, lambda: status.facts),
     ):
         if not resume:

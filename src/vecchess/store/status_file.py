@@ -46,9 +46,12 @@ class StatusWriter:
         run: RunFolder,
         kind: Literal["selfplay", "train"],
         read_cost: ReadCost = lambda: None,
+        on_status: Callable[[dict[str, Any]], object] = lambda status: None,
     ) -> None:
-        """Write nothing yet. ``read_cost``: called by another thread."""
-        self._run, self._read_cost = run, read_cost
+        """Write nothing yet. ``read_cost``: called by another thread; ``on_status``: about once a
+        second by those that update the status, and at the end."""
+        self._run, self._read_cost, self._on_status = run, read_cost, on_status
+        self._next_call = 0.0
         self.log = RunLog(run.path)
         """Gets the beginning and the end of the run, and every note."""
         self._lock = Lock()
@@ -107,6 +110,12 @@ class StatusWriter:
 
     def update(self, **facts: Any) -> None:
         """Replace ``facts``, plain values, by name; they are written within a second."""
+        self._replace(facts)
+        if time.monotonic() >= self._next_call:
+            self._next_call = time.monotonic() + INTERVAL_S
+            self._on_status(self.facts)
+
+    def _replace(self, facts: dict[str, Any]) -> None:
         with self._lock:
             unknown = facts.keys() - self._facts.keys()
             assert not unknown, unknown
@@ -133,21 +142,22 @@ class StatusWriter:
         self._ended.set()
         self._thread.join()
         self.log.write("end", state=state, why=why)
-        self.update(state=state, why=why, workers=[], unwritten_games=0)
+        self._replace({"state": state, "why": why, "workers": [], "unwritten_games": 0})
         self._write(durably=True)
+        self._on_status(self.facts)
 
     def _run_thread(self) -> None:
         while True:
             self.log.flush()
             with suppress(OSError):
-                self.update(disk_free_bytes=shutil.disk_usage(self._run.path).free)
+                self._replace({"disk_free_bytes": shutil.disk_usage(self._run.path).free})
             with suppress(DataError):
                 self._write(durably=False)
             if self._ended.wait(INTERVAL_S):
                 return
 
     def _write(self, durably: bool) -> None:
-        self.update(cost=self._read_cost())
+        self._replace({"cost": self._read_cost()})
         data = (json.dumps(self.facts) + "\n").encode()
         write_atomically(self._run.path / STATUS_FILE, data, durably)
 

@@ -15,3 +15,7 @@ step               one update of the weights
 checkpoint         the state of a run on disk
 distributed        ranks, their collectives and their launch
 """
+
+from vecchess.callable_package import make_callable
+
+make_callable(__name__)

@@ -74,12 +74,14 @@ def train_run(
     quiet: bool,
     flags: Mapping[str, Any] | None = None,
     stop: StopSignals | None = None,
+    prints_nothing: bool = False,
 ) -> dict[str, Any]:
     """Train until the last iteration is done or a stop is requested; returns the summary.
 
     The summary is ready for JSON. ``stop`` requests an early end, and the caller has entered it;
     None: no early end. On a machine without the run's settings ``flags`` are given, and ``config``
-    is that of ``settings_before_joining``: the rest comes from rank 0.
+    is that of ``settings_before_joining``: the rest comes from rank 0. ``quiet`` leaves out the
+    progress, ``prints_nothing`` the notes too, which the run keeps.
 
     Raises ConfigError, NetworkError or DataError before anything is written where the settings are
     wrong; RankLost where a rank is lost; DataError, DeviceError or WorkerDied where the disk, a
@@ -101,7 +103,9 @@ def train_run(
             f"{folder} is not a run: it has no config.toml; only further machines can do without, "
             "told --nnodes, --node-rank and --master-addr"
         )
-    arguments = (config, folder, devices, resume, quiet, flags, stop or StopSignals())
+    arguments = (
+        config, folder, devices, resume, quiet, flags, stop or StopSignals(), prints_nothing,
+    )  # fmt: skip
     return run_ranks(train_rank, arguments, devices, cluster, config.rank_timeout_s)
 
 
@@ -114,6 +118,7 @@ def train_rank(
     quiet: bool,
     flags: Mapping[str, Any] | None,
     stop: StopSignals,
+    prints_nothing: bool = False,
 ) -> dict[str, Any]:
     """One rank's part of a run; see ``train_run``. Spawned ranks get stop requests from rank 0."""
     stop.set_action(OnSignal.SET_FLAG)
@@ -124,12 +129,12 @@ def train_rank(
     config = _with_kept_files(given, run) if resume else given
     if flags is not None:
         check_settings(config, devices, ranks.world_size)
-    quiet_here = not ranks.is_local_main  # one rank a machine writes to stderr
+    quiet_here = prints_nothing or not ranks.is_local_main  # one rank a machine writes to stderr
     console = Console(file=sys.stderr, highlight=False, soft_wrap=True, quiet=quiet_here)
     with ExitStack() as stack:
         stack.enter_context(ranks.timeout(config.rank_timeout_s))  # that of rank 0's settings
         cost = RunCost.of_ranks(ranks, cost_before(run, not (resume and has_pins(run))))
-        status = stack.enter_context(_open_run(run, given, resume, ranks, console, cost))
+        status = stack.enter_context(_open_run(run, given, resume, ranks, console, cost, stop))
         config = _with_kept_files(given, run)
         reporter = TrainReporter(config, console if ranks.is_main else None, quiet, status, cost)
         trainer, source = _open_trainer(
@@ -234,6 +239,7 @@ def _open_run(
     ranks: Ranks,
     console: Console,
     cost: RunCost,
+    stop: StopSignals,
 ) -> Iterator[StatusWriter | None]:
     """Create, lock and pin a machine's folder; yields its status, also served to Prometheus, on
     one rank of each machine. Raises ConfigError where machines have other files."""
@@ -242,7 +248,7 @@ def _open_run(
         if ranks.is_local_main:
             run.create()
             stack.enter_context(run.locked())
-            status = stack.enter_context(StatusWriter(run, "train", cost.facts))
+            status = stack.enter_context(StatusWriter(run, "train", cost.facts, stop.on_status))
             address = config.metrics_host, config.metrics_port
             stack.enter_context(metrics_endpoint(*address, lambda: status.facts))
             if not (resume and has_pins(run)):

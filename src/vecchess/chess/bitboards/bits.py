@@ -12,7 +12,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from vecchess.jit import cpu_has
 from vecchess.llvm import F32, F64, I1, I8, I16, I32, I64, call, instruction
 
-U64 = types.uint64
+U64: Any = types.uint64
 tz: Any = trailing_zeros
 """``tz(word) -> int``: the lowest set bit's number; 64 for 0."""
 

@@ -1,0 +1,291 @@
+"""What ``import vecchess`` offers: open a network, play, train, search, match.
+
+Each function calls what the command of its name calls, with settings of the same names. Nothing
+is printed; errors are ``VecchessError``s. ``on_progress`` is called about once a second in the
+thread of the call, and asks the work to stop where it returns True. docs/python.md has examples.
+"""
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from vecchess.config import AnalyseConfig, MatchConfig, SelfplayConfig, TrainConfig, load_config
+from vecchess.config.settings import ModelT, leaf_fields
+from vecchess.errors import ConfigError
+from vecchess.inference.open_network import OpenNetwork, open_network
+from vecchess.inference.requests import Requests
+from vecchess.machine_limits import num_cores
+from vecchess.runtime.signals import StopSignals
+from vecchess.runtime.torch_environment import prepare_environment
+
+if TYPE_CHECKING:
+    from vecchess.analysis.run_analysis import Analysis
+    from vecchess.arena.match.play_match import MatchProgress, MatchResult
+    from vecchess.store.records import GameRecords
+
+OnStatus = Callable[[dict[str, Any]], bool | None]
+"""Takes the content of ``status.json`` (docs/formats.md); True asks the run to stop."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A network's answer to one position. Point of view: the side to move."""
+
+    fen: str
+    moves: tuple[str, ...]
+    """The L legal moves, UCI."""
+    policy: NDArray[np.float64]
+    """float64[L], the probability of each of ``moves``."""
+    wdl: tuple[float, float, float]
+    """Probabilities of win, draw and loss."""
+    steps: int
+    """Time steps that the network took."""
+
+    @property
+    def best(self) -> str:
+        """The move of the highest probability, UCI."""
+        return self.moves[int(self.policy.argmax())]
+
+
+class Network:
+    """An open network, of ``load_network``. Used by one thread at a time."""
+
+    def __init__(self, opened: OpenNetwork, slots: int) -> None:
+        """``slots``: positions that ``opened`` holds at a time."""
+        self.opened, self._slots = opened, slots
+
+    def __repr__(self) -> str:
+        return f"<vecchess network {self.opened.name} on {self.opened.device.label}>"
+
+    def evaluate(self, fens: str | Sequence[str]) -> list[Evaluation]:
+        """What the network answers to each FEN, without the positions before it.
+
+        Raises ConfigError for a bad FEN, and for a position without a legal move.
+        """
+        from vecchess.chess.fen import from_fens
+        from vecchess.chess.movegen import legal_moves
+        from vecchess.chess.uci_moves import move_to_uci
+
+        fens = [fens] if isinstance(fens, str) else list(fens)
+        positions = from_fens(fens)
+        moves, counts = legal_moves(positions)
+        requests = self._requests(fens, positions, moves, counts)
+        policy, outcomes = self.opened.answer(requests)
+        return [
+            Evaluation(
+                fen=fen,
+                moves=tuple(move_to_uci(position, int(move)) for move in moves[row, :count]),
+                policy=policy[row, :count],
+                wdl=(float(outcomes[row, 0]), float(outcomes[row, 1]), float(outcomes[row, 2])),
+                steps=int(requests.steps[row]),
+            )
+            for row, (fen, position, count) in enumerate(zip(fens, positions, counts, strict=True))
+        ]
+
+    def _requests(
+        self,
+        fens: list[str],
+        positions: NDArray[np.uint64],
+        moves: NDArray[np.uint16],
+        counts: NDArray[np.int32],
+    ) -> Requests:
+        from vecchess.chess.action import moves_to_actions
+        from vecchess.chess.planes import encode_planes
+
+        for fen, count in zip(fens, counts, strict=True):
+            if count == 0:
+                raise ConfigError(f"'{fen}' has no legal move: there is nothing to evaluate")
+        requests = Requests.empty(len(fens), self.opened.num_planes)
+        requests.planes[:] = encode_planes(positions, num_planes=self.opened.num_planes)
+        requests.num_legal[:] = counts
+        for row, count in enumerate(counts):
+            requests.legal[row, :count] = moves_to_actions(moves[row, :count])
+        return requests
+
+
+def load_network(
+    net: str | Path = "default",
+    *,
+    slots: int = 64,
+    exits: bool = True,
+    backend: str = "auto",
+    gpus: str = "auto",
+    threads: int = 0,
+    seed: int = 0,
+) -> Network:
+    """Open the network that ``net`` names: all that --net takes, see docs/networks.md.
+
+    slots: positions held at a time. exits: positions leave once their answer is settled. gpus: its
+    device, as on the command line; of several the first. threads: of the processor, 0 for one a
+    core. seed: of the weights of a new network.
+
+    Raises NetworkError where there is no such network or it will not do, ConfigError for a device
+    or a backend that will not do, DeviceError where the device fails.
+    """
+    opened = open_network(
+        str(net), slots, seed=seed, exits=exits, backend=backend, device=gpus,
+        threads=threads or num_cores(),
+    )  # fmt: skip
+    return Network(opened, slots)
+
+
+def selfplay(
+    net: str | Path = "default",
+    games: int = 64,
+    *,
+    run_dir: str | Path | None = None,
+    resume: bool = False,
+    config: str | Path | None = None,
+    on_progress: OnStatus | None = None,
+    **settings: Any,
+) -> "GameRecords":
+    """Play games of a network against itself, as ``vecchess selfplay``; returns all games.
+
+    run_dir: the run's folder, which stays; None: a temporary one, which is removed. resume: go on
+    with the run there. config: a TOML file of settings. settings: as flags, ``sims=16``.
+
+    Raises ConfigError or NetworkError for settings that will not do, DataError where the disk
+    refuses or no game was finished, WorkerDied when a worker dies again and again.
+    """
+    from vecchess.selfplay.run_selfplay import play_run
+    from vecchess.store.sources import read_games
+
+    if resume and run_dir is None:
+        raise ConfigError("resume needs run_dir: the folder of the run to resume")
+    given = {"net": str(net), "games": games, **settings}
+    resolved = _resolved(SelfplayConfig, given, config)
+    with TemporaryDirectory(prefix="vecchess-") as temporary:
+        folder = Path(run_dir) if run_dir is not None else Path(temporary) / "run"
+        play_run(resolved, folder, resume, Console(quiet=True), True, _Caller(on_progress))
+        return read_games([folder])
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A training that ended."""
+
+    run_dir: Path
+    net: Path
+    """The newest network."""
+    summary: dict[str, Any]
+    """What ``vecchess train --json`` prints."""
+
+
+def train(
+    net: str | Path | None = None,
+    *,
+    run_dir: str | Path | None = None,
+    resume: bool = False,
+    config: str | Path | None = None,
+    on_progress: OnStatus | None = None,
+    **settings: Any,
+) -> TrainedRun:
+    """Train a network, as ``vecchess train``; settings as flags, ``iterations=3``.
+
+    net: tiny, small, base, large, sizes or a network to go on from; None: tiny. run_dir: the run's
+    folder, None: a new one in ``runs``. resume: go on with the run there, with its settings.
+
+    Raises ConfigError, NetworkError or DataError where settings or data will not do; RankLost,
+    DeviceError or WorkerDied where ranks, a device or a worker fail for good.
+    """
+    prepare_environment()
+    from vecchess.store.run_folder import RunFolder
+    from vecchess.train.run_train import train_run
+
+    if resume and run_dir is not None and config is None:
+        config = RunFolder.existing(Path(run_dir)).config
+    given = {"net": None if net is None else str(net), **settings}
+    resolved = _resolved(TrainConfig, given, config)
+    folder = None if run_dir is None else Path(run_dir)
+    summary = train_run(
+        resolved, folder, resume, True, stop=_Caller(on_progress), prints_nothing=True
+    )
+    return TrainedRun(Path(summary["run_dir"]), Path(summary["net"]), summary)
+
+
+def search(
+    net: "str | Path | Network", fens: str | Sequence[str], sims: int = 100, **settings: Any
+) -> "list[Analysis]":
+    """Search positions one after another, as ``vecchess analyse``; the best lines of each.
+
+    net: a network that is open, or what ``load_network`` takes. settings: as flags, ``multipv=5``.
+
+    Raises ConfigError for a bad FEN, a game that is over and settings that will not do;
+    NetworkError for a network that cannot be used.
+    """
+    from vecchess.analysis.open_evaluator import open_evaluator
+    from vecchess.analysis.run_analysis import analyse, lanes_for
+    from vecchess.runtime.reporting import no_report
+
+    name = net.opened.name if isinstance(net, Network) else str(net)
+    resolved = _resolved(AnalyseConfig, {"net": name, "sims": sims, **settings})
+    if isinstance(net, Network):
+        opened = net.opened
+    else:
+        opened = open_evaluator(resolved, resolved.lanes or lanes_for(sims), no_report)
+    fens = [fens] if isinstance(fens, str) else fens
+    return [analyse(resolved, fen, opened=opened)[0] for fen in fens]
+
+
+def match(
+    first: str,
+    second: str,
+    games: int = 100,
+    *,
+    on_progress: "Callable[[MatchProgress], bool | None] | None" = None,
+    **settings: Any,
+) -> "MatchResult":
+    """Play two players against each other, as ``vecchess match``: each opening with both colours.
+
+    first, second: "net:", "net:FILE?search=puct&sims=100", "greedy", "uci:stockfish", ..., see
+    docs/commands/strength.md. Returns the result from the view of the first.
+
+    Raises ConfigError and NetworkError for players and settings that cannot be used, before
+    anything is played; NoPairFinished where ``on_progress`` stopped it before that.
+    """
+    from vecchess.arena.match.run_match import run_match
+
+    def observer(progress: "MatchProgress") -> bool:
+        return on_progress is not None and on_progress(progress) is True
+
+    resolved = _resolved(MatchConfig, {"games": games, **settings})
+    return run_match(first, second, resolved, observer=observer)
+
+
+def _resolved(
+    model: type[ModelT], given: dict[str, Any], config: str | Path | None = None
+) -> ModelT:
+    """The settings; the environment's are left out. Raises ConfigError for an unknown one."""
+    known = [name for name, *_ in leaf_fields(model)]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise ConfigError(f'unknown setting "{name}"{hint}')
+    return load_config(model, given, None if config is None else Path(config), environ={})
+
+
+class _Caller(StopSignals):
+    """Tells a caller's function how a run goes on, and stops the run where it says so.
+
+    No signal is handled: that is the program's own affair. Spawned ranks get a plain copy.
+    """
+
+    def __init__(self, on_progress: OnStatus | None) -> None:
+        super().__init__()
+        self._on_progress = on_progress
+
+    def __reduce__(self) -> Any:
+        return StopSignals, (False,)
+
+    def on_status(self, status: dict[str, Any]) -> None:
+        """Tell the caller's function."""
+        if self._on_progress is not None and self._on_progress(status) is True:
+            self.request_stop("on_progress")
