@@ -56,7 +56,7 @@ def main() -> int:
     simulations = [side.simulations for side in sides]
     report = {
         "net": options.net,
-        "device": judges[0].device,
+        "device": judges[0].device.label,
         "noise": options.noise,
         "searches": [side.name for side in sides],
         **result.to_dict(),

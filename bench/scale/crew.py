@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import Any
 
+from vecchess.runtime.signals import way_to_end
 from vecchess.selfplay.supervisor.worker_process import WorkerProcess
 from vecchess.selfplay.worker.worker import WorkerPlan
 
@@ -55,13 +56,18 @@ class LightProcess:
         """False once it has ended."""
         return self._process.poll() is None
 
-    def kill(self) -> None:
-        """End it at once."""
+    def end(self) -> None:
+        """Kill it and wait for its end."""
         self._process.kill()
+        self._process.wait()
 
-    def join(self, timeout: float | None = None) -> None:
-        """Wait for its end."""
-        self._process.wait(timeout)
+    def reason_of_death(self) -> str:
+        """Say how it ended."""
+        return way_to_end(self._process.wait())
+
+    def last_lines(self) -> list[str]:
+        """Return no lines: it writes none."""
+        return []
 
 
 class SimulatedHandle(WorkerProcess):
@@ -70,7 +76,7 @@ class SimulatedHandle(WorkerProcess):
     rates: Rates
     words: Path
 
-    def _start(self, plan: WorkerPlan, connection: Connection) -> Any:
+    def _started(self, plan: WorkerPlan, connection: Connection) -> Any:
         handle, pulse = mkstemp(dir=self.words, suffix=".pulse")
         os.truncate(handle, 8 * NUM_WORDS)
         self._pulse: MutableSequence[int] = memoryview(mmap.mmap(handle, 8 * NUM_WORDS)).cast("q")

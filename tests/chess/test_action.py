@@ -59,9 +59,9 @@ def test_lists_of_moves_are_encoded_in_their_order() -> None:
 
 
 def test_impossible_moves_and_actions_are_refused() -> None:
-    with pytest.raises(ValueError, match="no man"):
+    with pytest.raises(ValueError, match="no piece"):
         moves_to_actions([_move("a1", "b4")])
-    with pytest.raises(ValueError, match="no man"):
+    with pytest.raises(ValueError, match="no piece"):
         moves_to_actions([_move("a7", "h8", 2)])
     position = from_fens(["8/1P3k2/8/8/8/8/8/4K3 w - - 0 1"])
     with pytest.raises(ValueError, match="leaves the board"):

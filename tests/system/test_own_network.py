@@ -72,8 +72,8 @@ def test_it_is_described_checked_and_timed() -> None:
     done = inside("bench", "inference", "--net", NET, *few, "--json")
     facts = json.loads(done.stdout.splitlines()[-1])
     rows = {row["name"]: row for row in facts["backends"]}
-    assert set(rows) == {"fixed_T", "continuous", "loop_at_slots", "loop_at_1"}
-    assert rows["fixed_T"]["best_move"] == rows["loop_at_1"]["best_move"] == 1.0
+    assert set(rows) == {"fixed_T", "continuous", "relu_twin"}
+    assert rows["relu_twin"]["reason"] == "only spiking residual networks have a ReLU twin"
     assert rows["continuous"]["mean_time_steps"] < rows["fixed_T"]["mean_time_steps"] == 4
 
 

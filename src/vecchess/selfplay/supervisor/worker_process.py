@@ -3,6 +3,7 @@
 import signal
 from collections.abc import MutableSequence, Sequence
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic
 
@@ -37,17 +38,21 @@ class WorkerProcess:
         self._pulse: MutableSequence[int] = context.RawArray("q", 3)
         parent_end, worker_end = context.Pipe()
         self.pipe = JsonPipe(parent_end)
-        self._process = ChildProcess(
-            f"vecchess-worker-{plan.index}",
-            run_worker,
-            (plan, worker_end, self._pulse),
-            ends_with_parent=False,  # its pipe closes: it writes what is finished
-            keeps_stderr=True,
-        )
-        self._process.start()
+        self._process = self._started(plan, worker_end)
         worker_end.close()
         self._last_beats = list(self._pulse)
         self._last_beat_time = self._last_look = monotonic()
+
+    def _started(self, plan: WorkerPlan, connection: Connection) -> ChildProcess:
+        process = ChildProcess(
+            f"vecchess-worker-{plan.index}",
+            run_worker,
+            (plan, connection, self._pulse),
+            ends_with_parent=False,  # its pipe closes: it writes what is finished
+            keeps_stderr=True,
+        )
+        process.start()
+        return process
 
     @property
     def name(self) -> str:
