@@ -18,7 +18,7 @@ from vecchess.bench.paired_timing import Laps, mean_steps, ratio, time_in_turns
 from vecchess.config.bench_settings import InferenceBench
 from vecchess.inference.backend import Backend
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.selfplay.worker.networks import require_integers
+from vecchess.inference.open_network import require_integers
 
 PATTERNS_SHARE = 0.4
 """Share of the time that goes to the exit patterns."""
@@ -28,7 +28,7 @@ def run(config: InferenceBench) -> dict[str, Any]:
     """Compare, in this process and in turns. Raises as ``open_contest``, and ConfigError for a
     module that a user brings."""
     with open_contest(config) as contest:
-        require_integers(contest.net, "bench.peers inference")
+        require_integers(contest.net, contest.name, "bench.peers inference")
         setup, peers = contest.setup, OpenedPeers()
         if contest.twin is not None:
             peers = open_peers(setup, contest.net, contest.twin, contest.requests)

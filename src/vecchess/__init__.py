@@ -11,8 +11,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "ChessEnv": "vecchess.env",
-    "Evaluation": "vecchess.api",
-    "Network": "vecchess.api",
+    "Evaluation": "vecchess.inference.open_network",
+    "OpenNetwork": "vecchess.inference.open_network",
     "TrainedRun": "vecchess.api",
     "VecchessError": "vecchess.errors",
     "load_network": "vecchess.api",

@@ -12,15 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 
 from vecchess.config import AnalyseConfig, MatchConfig, SelfplayConfig, TrainConfig, load_config
 from vecchess.config.settings import ModelT, leaf_fields
 from vecchess.errors import ConfigError
 from vecchess.inference.open_network import OpenNetwork, open_network
-from vecchess.inference.requests import Requests
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.signals import StopSignals
 from vecchess.runtime.torch_environment import prepare_environment
@@ -34,82 +31,6 @@ OnStatus = Callable[[dict[str, Any]], bool | None]
 """Takes the content of ``status.json`` (docs/formats.md); True asks the run to stop."""
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """A network's answer to one position. Point of view: the side to move."""
-
-    fen: str
-    moves: tuple[str, ...]
-    """The L legal moves, UCI."""
-    policy: NDArray[np.float64]
-    """float64[L], the probability of each of ``moves``."""
-    wdl: tuple[float, float, float]
-    """Probabilities of win, draw and loss."""
-    steps: int
-    """Time steps that the network took."""
-
-    @property
-    def best(self) -> str:
-        """The move of the highest probability, UCI."""
-        return self.moves[int(self.policy.argmax())]
-
-
-class Network:
-    """An open network, of ``load_network``. Used by one thread at a time."""
-
-    def __init__(self, opened: OpenNetwork, slots: int) -> None:
-        """``slots``: positions that ``opened`` holds at a time."""
-        self.opened, self._slots = opened, slots
-
-    def __repr__(self) -> str:
-        return f"<vecchess network {self.opened.name} on {self.opened.device.label}>"
-
-    def evaluate(self, fens: str | Sequence[str]) -> list[Evaluation]:
-        """What the network answers to each FEN, without the positions before it.
-
-        Raises ConfigError for a bad FEN, and for a position without a legal move.
-        """
-        from vecchess.chess.fen import from_fens
-        from vecchess.chess.movegen import legal_moves
-        from vecchess.chess.uci_moves import move_to_uci
-
-        fens = [fens] if isinstance(fens, str) else list(fens)
-        positions = from_fens(fens)
-        moves, counts = legal_moves(positions)
-        requests = self._requests(fens, positions, moves, counts)
-        policy, outcomes = self.opened.answer(requests)
-        return [
-            Evaluation(
-                fen=fen,
-                moves=tuple(move_to_uci(position, int(move)) for move in moves[row, :count]),
-                policy=policy[row, :count],
-                wdl=(float(outcomes[row, 0]), float(outcomes[row, 1]), float(outcomes[row, 2])),
-                steps=int(requests.steps[row]),
-            )
-            for row, (fen, position, count) in enumerate(zip(fens, positions, counts, strict=True))
-        ]
-
-    def _requests(
-        self,
-        fens: list[str],
-        positions: NDArray[np.uint64],
-        moves: NDArray[np.uint16],
-        counts: NDArray[np.int32],
-    ) -> Requests:
-        from vecchess.chess.action import moves_to_actions
-        from vecchess.chess.planes import encode_planes
-
-        for fen, count in zip(fens, counts, strict=True):
-            if count == 0:
-                raise ConfigError(f"'{fen}' has no legal move: there is nothing to evaluate")
-        requests = Requests.empty(len(fens), self.opened.num_planes)
-        requests.planes[:] = encode_planes(positions, num_planes=self.opened.num_planes)
-        requests.num_legal[:] = counts
-        for row, count in enumerate(counts):
-            requests.legal[row, :count] = moves_to_actions(moves[row, :count])
-        return requests
-
-
 def load_network(
     net: str | Path = "default",
     *,
@@ -119,7 +40,7 @@ def load_network(
     gpus: str = "auto",
     threads: int = 0,
     seed: int = 0,
-) -> Network:
+) -> OpenNetwork:
     """Open the network that ``net`` names: all that --net takes, see docs/networks.md.
 
     slots: positions held at a time. exits: positions leave once their answer is settled. gpus: its
@@ -129,11 +50,10 @@ def load_network(
     Raises NetworkError where there is no such network or it will not do, ConfigError for a device
     or a backend that will not do, DeviceError where the device fails.
     """
-    opened = open_network(
+    return open_network(
         str(net), slots, seed=seed, exits=exits, backend=backend, device=gpus,
         threads=threads or num_cores(),
     )  # fmt: skip
-    return Network(opened, slots)
 
 
 def selfplay(
@@ -211,7 +131,7 @@ def train(
 
 
 def search(
-    net: "str | Path | Network", fens: str | Sequence[str], sims: int = 100, **settings: Any
+    net: str | Path | OpenNetwork, fens: str | Sequence[str], sims: int = 100, **settings: Any
 ) -> "list[Analysis]":
     """Search positions one after another, as ``vecchess analyse``; the best lines of each.
 
@@ -224,10 +144,10 @@ def search(
     from vecchess.analysis.run_analysis import analyse, lanes_for
     from vecchess.runtime.reporting import no_report
 
-    name = net.opened.name if isinstance(net, Network) else str(net)
+    name = net.name if isinstance(net, OpenNetwork) else str(net)
     resolved = _resolved(AnalyseConfig, {"net": name, "sims": sims, **settings})
-    if isinstance(net, Network):
-        opened = net.opened
+    if isinstance(net, OpenNetwork):
+        opened = net
     else:
         opened = open_evaluator(resolved, resolved.lanes or lanes_for(sims), no_report)
     fens = [fens] if isinstance(fens, str) else fens

@@ -104,7 +104,10 @@ def read_bytes(path: Path, most_bytes: int = MOST_BYTES, of_any_kind: bool = Fal
 def open_regular(path: Path) -> BufferedReader:
     """An untrusted file, opened to be read. Raises OSError as ``open`` does, and NotRegular if it
     is no regular file: reading a named pipe among the files of a run would block."""
-    return open(path, "rb", opener=_open_without_blocking)
+    try:
+        return open(path, "rb", opener=_open_without_blocking)
+    except ValueError as error:  # a name that no file can have
+        raise FileNotFoundError(errno.ENOENT, str(error), str(path)) from None
 
 
 def to_json_value(value: Any) -> Any:

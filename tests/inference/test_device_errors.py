@@ -44,7 +44,7 @@ def test_a_kernel_that_does_not_fit_is_the_devices_fault() -> None:
     for error in (triton.OutOfResources(300_000, 232_448, "shared memory"), triton.PTXASError()):
         with pytest.raises(DeviceError, match="cannot hold a kernel while working: ") as caught:
             _raise(error)
-        assert str(caught.value).endswith("; use --backend torch")
+        assert str(caught.value).endswith("; use --backend reference")
         assert "\n" not in str(caught.value)
         assert not caught.value.out_of_memory
 

@@ -46,7 +46,7 @@ class PerfectPlayer(ImmediatePlayer):
 
 def play(suite: EndingSuite) -> list[MatchGame]:
     players = PerfectPlayer("perfect"), LongestDefence()
-    scheduler = GameScheduler(players, suite.games, range(0, 2 * len(suite.games), 2), 64)
+    scheduler = GameScheduler(players, suite.games, range(0, 2 * suite.games.num_games, 2), 64)
     try:
         games = [game for ended in scheduler.games() for game in ended]
     finally:
@@ -83,4 +83,4 @@ def test_only_mates_are_hits() -> None:
     game = play(suite)[0]
     ends = [Termination.CHECKMATE, Termination.STALEMATE, Termination.PLY_CAP]
     assert [suite.is_hit(replace(game, ending=end)) for end in ends] == [True, False, False]
-    assert suite.games.max_plies == 100
+    assert suite.games.moves.shape[1] == 100

@@ -49,7 +49,7 @@ def inside(
     try:
         with (
             patch.object(sys, "argv", command),
-            patch.dict(os.environ, env or {}),
+            patch.dict(os.environ, {"COLUMNS": "200"} | (env or {})),
             redirect_stdout(out),
             redirect_stderr(err),
         ):

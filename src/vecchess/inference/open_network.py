@@ -6,7 +6,7 @@
 ``inference.source`` says what may be named.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.planes import positions_seen
+from vecchess.chess.action import moves_to_actions
+from vecchess.chess.fen import from_fens
+from vecchess.chess.movegen import legal_moves
+from vecchess.chess.planes import encode_planes, positions_seen
+from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import build
 from vecchess.errors import ConfigError, DeviceError, NetworkError
 from vecchess.inference.backend import Backend
@@ -32,6 +36,26 @@ from vecchess.snn.presets import NetConfig
 
 FEWEST_SLOTS = 16
 """Where the device has no memory for so many, it is of no use."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A network's answer to one position. Point of view: the side to move."""
+
+    fen: str
+    moves: tuple[str, ...]
+    """The L legal moves, UCI."""
+    policy: NDArray[np.float64]
+    """float64[L], the probability of each of ``moves``."""
+    wdl: tuple[float, float, float]
+    """Probabilities of win, draw and loss."""
+    steps: int
+    """Time steps that the network took."""
+
+    @property
+    def best(self) -> str:
+        """The move of the highest probability, UCI."""
+        return self.moves[int(self.policy.argmax())]
 
 
 @dataclass(frozen=True)
@@ -64,6 +88,34 @@ class OpenNetwork:
         policy = requests.policy * self.backend.policy_scale / steps
         outcomes = requests.wdl * self.backend.value_scale / steps
         return _softmax(np.where(legal, policy, -np.inf)), _softmax(outcomes)
+
+    def evaluate(self, fens: str | Sequence[str]) -> list[Evaluation]:
+        """What the network answers to each FEN, without the positions before it.
+
+        Raises ConfigError for a bad FEN, and for a position without a legal move.
+        """
+        fens = [fens] if isinstance(fens, str) else list(fens)
+        positions = from_fens(fens)
+        moves, counts = legal_moves(positions)
+        for fen, count in zip(fens, counts, strict=True):
+            if count == 0:
+                raise ConfigError(f"'{fen}' has no legal move: there is nothing to evaluate")
+        requests = Requests.empty(len(fens), self.num_planes)
+        requests.planes[:] = encode_planes(positions, num_planes=self.num_planes)
+        requests.num_legal[:] = counts
+        for row, count in enumerate(counts):
+            requests.legal[row, :count] = moves_to_actions(moves[row, :count])
+        policy, outcomes = self.answer(requests)
+        return [
+            Evaluation(
+                fen,
+                tuple(move_to_uci(position, int(move)) for move in moves[row, :count]),
+                policy[row, :count],
+                (float(outcomes[row, 0]), float(outcomes[row, 1]), float(outcomes[row, 2])),
+                int(requests.steps[row]),
+            )
+            for row, (fen, position, count) in enumerate(zip(fens, positions, counts, strict=True))
+        ]
 
 
 def open_network(

@@ -86,10 +86,11 @@ class ChildProcess(SpawnProcess):
 
     @contextmanager
     def _without_main(self) -> Iterator[None]:
-        """Hide the program's main module, which the child would import again: nothing of it is
-        needed there, and a script that plays games at its top level would play them again."""
+        """Hide a script, which the child would run again as its main module: nothing of it is
+        needed there, and one that plays games at its top level would play them again. A module that
+        was started with -m stays: it may prepare the processes it starts."""
         main = sys.modules["__main__"]
-        if self._module != "__main__":
+        if self._module != "__main__" and main.__spec__ is None:
             sys.modules["__main__"] = ModuleType("__main__")
         try:
             yield

@@ -265,7 +265,9 @@ def _files(config: PlayConfig) -> Iterator[tuple[str, Path]]:
 def _file(name: str, value: Any) -> Path | None:
     """The file or folder that the setting ``name`` names, None where it names none."""
     if name == "net":
-        return find(str(value)).file
+        source = find(str(value))
+        sizes = Path(source.text) if source.kind == "sizes" else None
+        return sizes if sizes is not None and sizes.is_file() else source.file
     if not isinstance(value, Path):
         return None
     return net_path(value) if name == "init_from" else value

@@ -67,7 +67,7 @@ def test_a_device_that_holds_no_tile_is_an_error(
     state: SlotState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "tower_seconds", lambda launches, tile: float("inf"))
-    with pytest.raises(DeviceError, match="fits Some GPU; use --backend torch"):
+    with pytest.raises(DeviceError, match="fits Some GPU; use --backend reference"):
         tuning.choose_tile(CONFIG, None, state, 2)
 
 

@@ -60,7 +60,7 @@ def choose_tile(config: NetConfig, launches: Launches, state: SlotState, min_ste
     if math.isinf(seconds[tile]):
         raise DeviceError(
             f"no kernel for {config.channels} channels fits {torch.cuda.get_device_name()}; "
-            "use --backend torch"
+            "use --backend reference"
         )
     store_tuned(key, asdict(tile))
     return tile
