@@ -53,6 +53,25 @@ SHARED_STEMS: dict[str, str] = {
     "backend": "one backend a device, each the file that implements the protocol of its package",
 }
 """Names that several files may have, each with the reason."""
+MIN_LINES = 120
+"""A shorter module that one module of its own package alone imports belongs into that one."""
+SINGLE_IMPORTERS: dict[str, str] = {
+    "vecchess.arena.match.adjudication": "rules of adjudication, and the scheduler of games",
+    "vecchess.dash.play.lent_engines": "a pool of engines, and the service that answers requests",
+    "vecchess.dash.views.board_grid": "boards of a page, and the reader of all views",
+    "vecchess.env.functional": "an environment of its own, which the package exports",
+    "vecchess.inference.cuda.tuning": "measures tiles; the backend runs without it",
+    "vecchess.inference.lc0_backend": "imported with torch, where a network of lc0 is opened",
+    "vecchess.lc0.protobuf_wire": "the wire format, and what lc0 writes with it",
+    "vecchess.ray_launcher.node_process": "runs on the nodes of a cluster, the importer at home",
+    "vecchess.selfplay.supervisor.disk_quota": "prunes recorded games; the assigner assigns",
+    "vecchess.selfplay.worker.inflight_saver": "a thread of its own that saves games",
+    "vecchess.selfplay.worker.live_games": "a file of its own that watchers read",
+    "vecchess.suites.epd": "a file format, and the suite that reads it",
+    "vecchess_cli.commands.calibrate": "a command of its own, also below net",
+    "vecchess_cli.root": "the table of commands, which tests import without the program",
+}
+"""Short modules with one importer that stay apart, each with the reason; fifteen at the most."""
 VAGUE = re.compile(r"\b(whoever|nobody|somebody|anybody|everybody|for ever)\b", re.IGNORECASE)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -193,6 +212,32 @@ def test_functions_are_short() -> None:
         if (node.end_lineno or 0) - node.lineno + 1 > MAX_FUNCTION_LINES:
             found.add(f"{name_of(file)}:{node.name}")
     assert found == LONG_FUNCTIONS
+
+
+def test_short_modules_with_one_importer_stand_in_it() -> None:
+    modules = {name_of(f).removesuffix(".py").replace("/", "."): f for f in ALL_SOURCES}
+    importers: dict[str, set[str]] = defaultdict(set)
+    for module, file in modules.items():
+        for target in imported_modules(file):
+            known = target if target in modules else target.rpartition(".")[0]
+            if known in modules and known != module:
+                importers[known].add(module.removesuffix(".__init__"))
+    found = {
+        module
+        for module, file in modules.items()
+        if len(importers[module]) == 1
+        and file.stem != "__init__"
+        and file.read_text().count("\n") < MIN_LINES
+        and modules_folder(importers[module], modules) == file.parent
+    }
+    assert found == set(SINGLE_IMPORTERS)
+    assert len(SINGLE_IMPORTERS) <= 15
+
+
+def modules_folder(names: set[str], modules: dict[str, Path]) -> Path:
+    """The folder of the one module in ``names``."""
+    (name,) = names
+    return modules.get(name, modules.get(f"{name}.__init__", ROOT)).parent
 
 
 def test_a_class_name_exists_once() -> None:
