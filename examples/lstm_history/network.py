@@ -11,7 +11,7 @@ from torch import nn
 
 HISTORY, MEN = 8, 12
 NEWEST = 25
-"""Planes of the newest position, of which the first 12 are its men."""
+"""Planes of the newest position, of which the first 12 are its pieces."""
 
 
 class LstmPolicy(nn.Module):

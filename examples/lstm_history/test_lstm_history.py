@@ -18,7 +18,7 @@ def test_all_positions_of_the_history_are_read() -> None:
 
 @torch.no_grad()
 def test_the_oldest_position_is_read_first() -> None:
-    """Before the last step nothing is known of the newest position's men through the cell."""
+    """Before the last step nothing is known of the newest position's pieces through the cell."""
     network = make("16").eval()
     planes = torch.zeros(2, network.num_planes, 8, 8)
     planes[1, NEWEST + MEN * (HISTORY - 2)] = 1  # seven plies ago

@@ -14,7 +14,7 @@ from vecchess.env.gymnasium_adapter import Observation
 from vecchess.env.pettingzoo_adapter import ChessAEC
 
 THEIR_MEN = slice(6, 12)
-"""Planes of the other side's men, see ``vecchess.chess.planes``."""
+"""Planes of the other side's pieces, see ``vecchess.chess.planes``."""
 
 
 def play_random(observation: Observation, random: np.random.Generator) -> int:

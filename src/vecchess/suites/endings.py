@@ -22,7 +22,7 @@ from vecchess.suites.endgame_table import HOMES, NEVER, solve
 from vecchess.suites.suite_result import Figure, SuiteResult
 
 ENDINGS = {"KQK": "Q", "KRK": "R", "KBBK": "BB", "KPK": "P"}
-"""Name -> White's men beside its king."""
+"""Name -> White's pieces beside its king."""
 EACH = 200
 """Positions of an ending."""
 MOST_PLIES = 100
@@ -39,7 +39,7 @@ class EndingSuite:
     def __init__(self, limit: int | None = None) -> None:
         """limit: so many of the first positions of each ending."""
         num = min(limit or EACH, EACH)
-        positions = [won_positions(men, num) for men in ENDINGS.values()]
+        positions = [won_positions(pieces, num) for pieces in ENDINGS.values()]
         self._groups = [name for name in ENDINGS for _ in range(num)]
         self.games = Games.at(np.concatenate(positions), MOST_PLIES)
         self._shortest = moves_to_mate(self.games.begun)
@@ -91,7 +91,7 @@ class LongestDefence(ImmediatePlayer):
 def moves_to_mate(positions: Positions) -> NDArray[np.int64]:
     """Moves until White, to move, mates a bare king: ``uint64[K, 8] -> int64[K]``.
 
-    NEVER where it cannot, and for men that no table is of.
+    NEVER where it cannot, and for pieces that no table is of.
     """
     white, king = positions[:, OWN], positions[:, KINGS]
     pawns, diagonal, straight = (positions[:, word] for word in (PAWNS, DIAGONAL, ORTHOGONAL))
@@ -100,34 +100,34 @@ def moves_to_mate(positions: Positions) -> NDArray[np.int64]:
     }  # fmt: skip
     others = (pawns | diagonal | straight | positions[:, KNIGHTS]) & ~white == 0
     found = np.full(len(positions), NEVER)
-    for men, homes in HOMES.items():
+    for pieces, homes in HOMES.items():
         is_it = others & (positions[:, KNIGHTS] == 0)
         for kind, places in of_kind.items():
-            is_it &= np.bitwise_count(places) == men.count(kind)
-        sets = [of_kind[kind] & np.uint64(home) for kind, home in zip(men, homes, strict=True)]
+            is_it &= np.bitwise_count(places) == pieces.count(kind)
+        sets = [of_kind[kind] & np.uint64(home) for kind, home in zip(pieces, homes, strict=True)]
         for places in sets:
             is_it &= np.bitwise_count(places) == 1
         if is_it.any():
             squares = [_square(places[is_it]) for places in (king & white, *sets, king & ~white)]
-            found[is_it] = solve(men).moves_to_mate(tuple(squares))
+            found[is_it] = solve(pieces).moves_to_mate(tuple(squares))
     return found
 
 
-def won_positions(men: str, num: int) -> Positions:
-    """``num`` different positions that White, to move, wins with ``men`` beside its king:
+def won_positions(pieces: str, num: int) -> Positions:
+    """``num`` different positions that White, to move, wins with ``pieces`` beside its king:
     uint64[num, 8], drawn among all of them and always the same."""
-    won = solve(men).won[-1]
+    won = solve(pieces).won[-1]
     boards: dict[int, NDArray[np.uint64]] = {}
-    number, attempt = list(HOMES).index(men), 0
+    number, attempt = list(HOMES).index(pieces), 0
     while len(boards) < num:
         word = random_word(0, number, attempt)
         attempt += 1
-        *white, bare = (word >> 6 * man & 63 for man in range(len(men) + 2))
+        *white, bare = (word >> 6 * piece & 63 for piece in range(len(pieces) + 2))
         if int(won[tuple(white)]) >> bare & 1:
-            kinds = [chess.KING, *(chess.PIECE_SYMBOLS.index(kind.lower()) for kind in men)]
-            men_at = {s: chess.Piece(k, chess.WHITE) for s, k in zip(white, kinds, strict=True)}
+            kinds = [chess.KING, *(chess.PIECE_SYMBOLS.index(kind.lower()) for kind in pieces)]
+            pieces_at = {s: chess.Piece(k, chess.WHITE) for s, k in zip(white, kinds, strict=True)}
             board = chess.Board(None)
-            board.set_piece_map(men_at | {bare: chess.Piece(chess.KING, chess.BLACK)})
+            board.set_piece_map(pieces_at | {bare: chess.Piece(chess.KING, chess.BLACK)})
             boards[word & (1 << 6 * len(kinds) + 6) - 1] = from_board(board)
     return np.stack(list(boards.values()))
 

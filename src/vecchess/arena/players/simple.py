@@ -12,9 +12,9 @@ from vecchess.search.kernels.alpha_beta import minimax
 from vecchess.shapes import MAX_MOVES
 
 NUM_PIECE_PLANES = 12
-"""Planes of men: six kinds of either side."""
+"""Planes of pieces: six kinds of either side."""
 MATE = 1000
-"""Worth more than all men."""
+"""Worth more than all pieces."""
 MINIMAX = "minimax:"
 MAX_DEPTH = 6
 """Plies. In openings a move takes 2 ms at 4, 75 ms at 6."""
