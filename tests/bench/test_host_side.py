@@ -28,8 +28,8 @@ def test_a_turn_over_a_stub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_workers_beside_fake_gpus() -> None:
-    options = argparse.Namespace(workers=2, slots=64, movers=1, settle_s=1.0, seconds=3.0)
+    options = argparse.Namespace(workers=2, slots=64, movers=1, settle_s=2.0, seconds=6.0)
     found = gpu_workers.measured(options, slower=200.0)
     assert 0.5 < found["device_busy"] <= 1.05
-    assert 0.6 < found["batch_fill"] <= 0.81
+    assert 0.6 < found["batch_fill"] <= 0.9
     assert found["plies_per_s"] > 0
