@@ -27,7 +27,7 @@ from vecchess.snn.presets import NetConfig, preset
 from vecchess.snn.topology import neuron_layers
 from vecchess.snn.torch_integer import from_integers, unpack_planes
 
-NUM_ROWS = 24
+NUM_ROWS = 16
 RULES = [
     ExitRule.never(),
     ExitRule(),
@@ -65,7 +65,7 @@ def _expected(net_key: tuple[int, int, int, bool], rule: ExitRule) -> Answers:
     return answer(backend, requests, list(range(NUM_ROWS)), 1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     name=st.sampled_from(["cpu", "reference"]),
     rule=st.sampled_from(RULES),

@@ -55,6 +55,7 @@ def test_mates_in_1() -> None:
         assert set(operations["bm"]) == set(mating_moves(board)) != set(), operations["id"]
 
 
+@pytest.mark.slow
 def test_mates_in_2_are_forced_and_not_faster() -> None:
     for board, operations in read_epd("mate_in_2"):
         assert operations["dm"] == 2

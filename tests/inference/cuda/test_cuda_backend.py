@@ -40,7 +40,7 @@ NUM_ROWS = 3
 SURE = ExitRule(min_steps=1, policy_margin=2000, best_move_unchanged=False)
 DRIFT = ExitRule(value_drift=400)
 CHESS = NetConfig(num_planes=CHESS_PLANES, blocks=1, channels=32, time_steps=3)
-SMALL = {"num_planes": NUM_PLANES, "blocks": 1, "channels": 32}
+SMALL = {"num_planes": NUM_PLANES, "blocks": 1, "channels": 32, "time_steps": 3}
 
 
 @cache
@@ -83,15 +83,14 @@ def _check(
 
 
 CASES = {
-    "two blocks": ({"blocks": 2}, ExitRule()),
-    "all steps": ({"time_steps": 5}, ExitRule.never()),
+    "all steps": ({}, ExitRule.never()),
     "sure of the move": ({"channels": 64}, SURE),
     "steady value": ({}, DRIFT),
     "one step": ({"channels": 128, "time_steps": 1}, ExitRule()),
     "three pieces of channels": ({"channels": 96, "time_steps": 1}, ExitRule()),
     "many value channels": ({"value_channels": 20, "time_steps": 2}, DRIFT),
-    "coarse grid": ({"grid_bits": 10}, ExitRule()),
-    "graded readout": ({"readout": "graded", "blocks": 2}, ExitRule()),
+    "coarse grid": ({"grid_bits": 10, "time_steps": 2}, ExitRule()),
+    "graded readout": ({"readout": "graded", "blocks": 2, "time_steps": 2}, ExitRule()),
     "activations": ({"neuron": "relu", "time_steps": 1, "blocks": 2}, ExitRule()),
 }
 
@@ -99,15 +98,16 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_any_network_and_rule_gives_the_same_bits(case: str) -> None:
     sizes, rule = CASES[case]
-    _check(_net(**sizes), rule)
+    net = _net(**sizes)
+    _check(net, rule, requests=ask(NUM_ROWS if net.config.time_steps > 1 else 2))
 
 
 TILES = [
     Tile(1, 32, 32, 16),
-    Tile(1, 32, 64, 32, 8),
-    Tile(2, 32, 64, 32, 8),
+    pytest.param(Tile(1, 32, 64, 32, 8), marks=pytest.mark.slow),
+    pytest.param(Tile(2, 32, 64, 32, 8), marks=pytest.mark.slow),
     Tile(4, 64, 32, 16, bytes=16),
-    Tile(2, 64, 32, 32, 8, steps=2),
+    pytest.param(Tile(2, 64, 32, 32, 8, steps=2), marks=pytest.mark.slow),
     Tile(1, 32, 64, 16, 16, steps=2),
 ]
 
@@ -118,13 +118,13 @@ def test_any_tile_gives_the_same_bits(tile: Tile) -> None:
 
 
 TWO_STEPS = {
-    "an odd T": ({"time_steps": 3}, ExitRule.never()),
+    "an odd T": ({}, ExitRule.never()),
     "one step": ({"time_steps": 1}, ExitRule()),
     "exits at odd steps": (
         {"time_steps": 5, "readout": "graded"},
         replace(SURE, policy_margin=4000),
     ),
-    "steady value": ({"blocks": 2, "time_steps": 4}, DRIFT),
+    "steady value": ({"time_steps": 4}, DRIFT),
     "the default rule": ({"readout": "graded", "blocks": 2}, ExitRule()),
 }
 
@@ -133,7 +133,7 @@ TWO_STEPS = {
 def test_two_steps_a_launch_give_the_same_bits(case: str) -> None:
     """Each step is judged; what is computed beyond the step at which a slot settles is not used."""
     sizes, rule = TWO_STEPS[case]
-    requests = ask(7)
+    requests = ask(7 if case == "exits at odd steps" else 4)
     _check(_net(**sizes), rule, Tile(4, 32, 32, 32, steps=2), requests, num_slots=3)
     if case == "exits at odd steps":
         assert set(requests.steps) == {1, 2, 5}
@@ -194,7 +194,7 @@ def test_widest_questions() -> None:
 def test_self_play_makes_the_same_games(steps: int) -> None:
     """The whole way: movers, engine, a backend that answers one launch late, of one time step or
     two."""
-    net, config = new_network(CHESS, 1, random_requests(16, 1).planes), GameConfig(max_plies=4)
+    net, config = new_network(CHESS, 1, random_requests(16, 1).planes), GameConfig(max_plies=3)
     tile = Tile(8, 32, 32, 32, steps=steps)
     ours = play(config, 2, CudaBackend(net, 2, ExitRule(), DEVICE, tile), seats=2)
     theirs = play(config, 2, open_backend("cpu", net, 3, ExitRule()), seats=2)
@@ -255,13 +255,13 @@ def test_weights_are_swapped_under_the_recorded_step() -> None:
 
 def test_wider_membranes_are_made_when_a_new_network_needs_them() -> None:
     net = _net(grid_bits=10, time_steps=2)
-    backend = CudaBackend(_quiet(net), 3, ExitRule(), DEVICE)
-    answer(backend, ask(3), list(range(3)), 2)
+    backend = CudaBackend(_quiet(net), 2, ExitRule(), DEVICE)
+    answer(backend, ask(2), [0, 1], 2)
     backend.replace_network(net)
     assert backend._widths.membranes == torch.int32
-    got = answer(backend, ask(3), list(range(3)), 2)
-    reference = open_backend("reference", net, 3, ExitRule())
-    assert same(got, answer(reference, ask(3), list(range(3)), 3))
+    got = answer(backend, ask(2), [0, 1], 2)
+    reference = open_backend("reference", net, 2, ExitRule())
+    assert same(got, answer(reference, ask(2), [0, 1], 2))
 
 
 def test_a_network_changes_only_between_positions_and_to_the_same_sizes() -> None:
@@ -284,15 +284,14 @@ def test_only_columns_of_legal_moves_are_written() -> None:
 
 
 def test_meters_count_slots_that_work_and_not_answers_on_their_way() -> None:
-    tile = Tile(1, 32, 32, 16)
-    backend = CudaBackend(_net(time_steps=3), 3, ExitRule.never(), DEVICE, tile)
-    engine = SlotEngine(backend, ask(9))
-    engine.submit(np.arange(9, dtype=np.int32))
+    backend = CudaBackend(_net(time_steps=3), 3, ExitRule.never(), DEVICE)
+    engine = SlotEngine(backend, ask(6))
+    engine.submit(np.arange(6, dtype=np.int32))
     while not engine.is_idle:
         engine.step()
     counters = engine.counters
-    assert counters.slot_steps == 9 * 3
-    assert counters.batches <= 3 * (3 + 1), "each answer holds its slot for a step more at most"
+    assert counters.slot_steps == 6 * 3
+    assert counters.batches <= 2 * (3 + 1), "each answer holds its slot for a step more at most"
     assert backend.is_asynchronous is (DEVICE != "cpu")
     assert 0 < counters.busy_ns == backend.kernel_ns
 
