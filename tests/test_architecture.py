@@ -67,7 +67,6 @@ SINGLE_IMPORTERS: dict[str, str] = {
     "vecchess.selfplay.supervisor.disk_quota": "prunes recorded games; the assigner assigns",
     "vecchess.selfplay.worker.inflight_saver": "a thread of its own that saves games",
     "vecchess.selfplay.worker.live_games": "a file of its own that watchers read",
-    "vecchess.suites.epd": "a file format, and the suite that reads it",
     "vecchess_cli.commands.calibrate": "a command of its own, also below net",
     "vecchess_cli.root": "the table of commands, which tests import without the program",
 }

@@ -13,7 +13,7 @@ from vecchess.config import GameConfig, SelfplayConfig, TrainConfig, load_config
 from vecchess.errors import ConfigError
 from vecchess.evaluate.evaluation import read_evaluation
 from vecchess.importers.opening_file import read_openings
-from vecchess.importers.pgn_import import RESULTS, read_main_line
+from vecchess.importers.pgn_import import ImportCounts, finished_games
 from vecchess.networks.module_spec import ModuleSpec
 from vecchess.snn.create import sizes_of
 from vecchess.store.run_folder import RunFolder
@@ -106,16 +106,12 @@ def read_fens(data: bytes) -> None:
         terminations(from_fens([line]))
 
 
-def read_pgn(path: Path) -> None:
-    refused = ""
-    with path.open(encoding="utf-8-sig", errors="replace") as handle:
-        while (game := read_main_line(handle)) is not None:
-            if fault := game.fault or game.contradiction():
-                refused = fault
-            elif game.result in RESULTS:
-                game.game(0)
-    if refused:
-        raise ConfigError(refused)
+def read_games(path: Path) -> None:
+    counts = ImportCounts()
+    for _ in finished_games(path, True, counts):
+        pass
+    if counts.first_bad:
+        raise ConfigError(counts.first_bad)
 
 
 def read_settings(path: Path) -> None:
@@ -165,7 +161,7 @@ TARGETS = (
     Target(
         "fen", lambda: [fen.encode() for fen in BENCH_FENS], plain(read_fens), "text", FEN_WORDS
     ),
-    Target("pgn", lambda: [PGN], of_file("a.pgn", read_pgn), "text", PGN_WORDS + FEN_WORDS),
+    Target("pgn", lambda: [PGN], of_file("a.pgn", read_games), "text", PGN_WORDS + FEN_WORDS),
     Target(
         "epd",
         lambda: ["\n".join(f'{fen} id "x";' for fen in BENCH_FENS[:6]).encode()],

@@ -69,10 +69,11 @@ def test_a_line_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("8/8/8/8/8/8/8/8 w - - bm Ka1;", "line 1: illegal san"),
+        ("8/8/8/8/8/8/8/8 w - - bm Ka1;", "line 1: bad FEN"),
         ("4k3/8/8/8/8/8/8/R3K3 w Q -", "line 1: it has no best move"),
-        ("4k3/8/8/8/8/8/8/R3K3 w Q - bm Rb9;", "line 1: "),
-        ("4k3/8/8/8/8/8/8/R3K3 w Q - bm Ra2; c0 \"1 x 2\";", "line 1: "),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q - bm Rb9;", "line 1: Rb9 is no legal move"),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q - bm Ra2 Rb9;", "line 1: Rb9 is no legal move"),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q - am Tb1;", "line 1: Tb1 is no legal move"),
         ("k7/2K5/1Q6/8/8/8/8/8 b - - bm Kb8;", "line 1: "),
         ("4k3/8/8/8/8/8/8/4R3 w - - bm Ra1;", "White has no king"),
         ("nothing", "line 1: "),
@@ -84,6 +85,47 @@ def test_bad_lines_are_named(tmp_path: Path, line: str, reason: str) -> None:
     file.write_text(line)
     with pytest.raises(ConfigError, match=reason):
         read_best_moves(file)
+
+
+RUY = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R"
+
+
+@pytest.mark.parametrize(
+    ("line", "moves", "clock"),
+    [
+        ('w KQkq - bm Bb5; c0 "f5=10, Be5+=2, Bf2=3"; id "STS(v1.0) Undermine.001";', "f1b5", 0),
+        ('w KQkq - bm Bb5; c0 "ERET.095; Queen sacrifice"; id "a.1";', "f1b5", 0),
+        ('w KQkq - 7 3 bm Bb5; id "arasan21.1"', "f1b5", 7),
+        ("w KQkq -; bm Bb5; hmvc 5; fmvn 9;", "f1b5", 5),
+        ("w KQkq - bm Bb5+!? Bc4 ; CCC some remark", "f1b5 f1c4", 0),
+        ('w KQkq - acd 12; pv e2e4 nonsense "; bm f1b5; c0 "0 0 0";', "", 0),
+        ('w KQkq - acd 12; pv e2e4 nonsense; bm f1b5; c0 "0 0 0"; dm x;', "f1b5", 0),
+        ("w KQkq - bm 3. Bb5 3.Bc4;", "f1b5 f1c4", 0),
+        ('w KQkq -\tbm Bb5;id "BK.01"', "f1b5", 0),
+        ("w KQkq - bm Bf1-b5;", "f1b5", 0),
+    ],
+)
+def test_lines_of_public_suites_are_read(tmp_path: Path, line: str, moves: str, clock: int) -> None:
+    file = tmp_path / "suite.epd"
+    file.write_bytes(f"\ufeff# a suite\r\n\r\n{RUY} {line}\r\n".encode())
+    if not moves:  # what follows belongs to a text that does not end
+        with pytest.raises(ConfigError, match="no best move"):
+            read_best_moves(file)
+        return
+    suite = read_best_moves(file)
+    assert suite.moves == [set(moves.split())]
+    assert int(suite.positions[0, 7]) & 0xFFFF == clock
+    assert np.isnan(suite.values[0])
+
+
+def test_moves_to_avoid_leave_all_others(tmp_path: Path) -> None:
+    file = tmp_path / "avoid.epd"
+    file.write_text("4k3/8/8/8/8/8/8/R3K3 w - - am Ra8+ Ra7;\n4k3/8/8/8/8/8/8/R3K3 w - - bm x;\n")
+    suite = read_best_moves(file, skip_bad=True)
+    assert "a1a8" not in suite.moves[0]
+    assert "e1d1" in suite.moves[0]
+    assert len(suite.moves[0]) == 13
+    assert (len(suite), suite.left_out) == (1, 1)
 
 
 def test_best_moves_are_counted_by_source(file: Path) -> None:

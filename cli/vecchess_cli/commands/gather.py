@@ -59,7 +59,9 @@ def pgn(
         f"{counts.bad:,} with errors"
     )
     if counts.first_bad:
-        console.print(f"the first of those: {counts.first_bad}", markup=False)
+        console.print(f"the first with errors: {counts.first_bad}", markup=False)
+    if counts.first_cut:
+        console.print(f"cut off, perhaps: {counts.first_cut}", markup=False)
     if json:
         print_json(counts.to_dict() | {"out": str(out)})
 

@@ -25,13 +25,16 @@ Limit = Annotated[
 
 
 @app.command(cls=PanelCommand)
-@settings_options(MatchConfig, {"Options": f"epd {OPTIONS}"})
+@settings_options(MatchConfig, {"Options": f"epd skip_bad {OPTIONS}"})
 def moves(
     flags: dict[str, Any],
     players: Players,
     epd: Annotated[
         Path | None, typer.Option(help="EPD file with best moves (bm) instead of the package's.")
     ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out lines of the file that cannot be read.")
+    ] = False,
     limit: Limit = None,
 ) -> int:
     """Count the best moves that players find, and the errors of their values.
@@ -40,7 +43,7 @@ def moves(
     """
     from vecchess.suites.best_moves import MOVES, BestMoveSuite
 
-    return _examine(lambda: BestMoveSuite(epd or MOVES, limit), flags)
+    return _examine(lambda: BestMoveSuite(epd or MOVES, limit, skip_bad), flags)
 
 
 @app.command(cls=PanelCommand)

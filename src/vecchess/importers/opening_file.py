@@ -3,31 +3,28 @@
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.parse_epd import parse_epd
 from vecchess.chess.fen import from_board, from_fens, to_fens
+from vecchess.chess.read_pgn import read_pgn
 from vecchess.chess.rules import Termination, terminations
 from vecchess.errors import ConfigError
-from vecchess.importers.pgn_import import read_main_line
+from vecchess.importers.pgn_import import is_pgn
+from vecchess.importers.text_lines import read_lines
 from vecchess.shapes import POSITION_WORDS
+from vecchess.store.records import MAX_PLIES
 
 
 def read_openings(file: Path) -> NDArray[np.uint64]:
     """The positions of an EPD, FEN or PGN file, uint64[starts, 8]; raises ConfigError."""
     words, numbers = array("Q"), array("q")
-    unit, read = ("game", _game_ends) if file.suffix.lower() == ".pgn" else ("line", _positions)
-    try:
-        with file.open(encoding="utf-8-sig") as handle:
-            for number, row in read(handle, file):
-                words.extend(row.tolist())
-                numbers.append(number)
-    except OSError as error:
-        raise ConfigError(f"cannot read openings {file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"openings {file} is not a text file") from None
+    unit, read = ("game", _game_ends) if is_pgn(file) else ("line", _positions)
+    for number, row in read(file):
+        words.extend(row.tolist())
+        numbers.append(number)
     if not numbers:
         raise ConfigError(f"openings {file} holds no positions")
     table = np.array(words, np.uint64).reshape(-1, POSITION_WORDS)
@@ -38,25 +35,20 @@ def read_openings(file: Path) -> NDArray[np.uint64]:
     return table
 
 
-def _positions(handle: TextIO, file: Path) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-    """(line, position) of each line; operations after the position are passed over."""
-    for number, line in enumerate(handle, 1):
-        parts = line.split(None, 6)
-        if not parts or parts[0].startswith("#"):
+def _positions(file: Path) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+    """(line, position) of each line."""
+    for number, line in enumerate(read_lines(file), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
             continue
-        has_clocks = len(parts) >= 6 and parts[4].isdecimal() and parts[5].isdecimal()
-        fields = parts[:6] if has_clocks else [*parts[:4], "0", "1"]
         try:
-            yield number, from_fens([" ".join(fields)])[0]
+            yield number, from_fens([parse_epd(line).fen])[0]
         except ConfigError as error:
             raise ConfigError(f"{file}, line {number}: {error}") from None
 
 
-def _game_ends(handle: TextIO, file: Path) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+def _game_ends(file: Path) -> Iterator[tuple[int, NDArray[np.uint64]]]:
     """(game, position) that each game ends in."""
-    number = 0
-    while (game := read_main_line(handle)) is not None:
-        number += 1
+    for number, game in enumerate(read_pgn(read_lines(file), MAX_PLIES), 1):
         if game.fault:
-            raise ConfigError(f"{file}, game {number}: {game.fault}")
+            raise ConfigError(f"{file}, line {game.line}, game {number}: {game.fault}")
         yield number, from_board(game.board)

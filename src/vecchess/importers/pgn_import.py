@@ -1,115 +1,20 @@
 """PGN files as shards: the main lines of finished games, read one at a time."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-import chess
-import chess.pgn
-
-from vecchess.chess.fen import from_board, parse
+from vecchess.chess.fen import from_board
+from vecchess.chess.read_pgn import PgnGame, read_pgn
 from vecchess.chess.rules import Termination
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError
 from vecchess.importers.import_folder import ImportFolder, open_import_folder
 from vecchess.importers.imported_game import ImportedGame, action_of, termination_of, to_records
-from vecchess.safe_parse import clip_line
+from vecchess.importers.text_lines import read_lines
 from vecchess.store.records import MAX_PLIES
 
 RESULTS = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}
-
-
-def read_main_line(handle: TextIO) -> "ParsedGame | None":
-    """The next game of an open file; None where there is none."""
-    try:
-        return chess.pgn.read_game(handle, Visitor=_Reader)
-    except ValueError as error:  # a glyph ("$1") of thousands of digits
-        while handle.readline().strip():
-            pass  # the rest of this game
-        return ParsedGame(fault=clip_line(error))
-
-
-@dataclass
-class ParsedGame:
-    """The main line of one game, and what is wrong with it."""
-
-    board: chess.Board = field(default_factory=chess.Board)
-    start: chess.Board = field(default_factory=chess.Board)
-    actions: list[int] = field(default_factory=list)
-    result: str = "*"
-    fault: str = ""
-
-    def contradiction(self) -> str:
-        """What is wrong with the result, or ""."""
-        claimed = RESULTS.get(self.result)
-        if claimed is None or (not self.board.is_checkmate() and not self.board.is_stalemate()):
-            return ""
-        real = 0 if not self.board.is_check() else -1 if self.board.turn else 1
-        return "" if claimed == real else f"the result {self.result} contradicts the last position"
-
-    def game(self, number: int) -> ImportedGame:
-        """The finished game as number ``number``."""
-        result, over = RESULTS[self.result], termination_of(self.board)
-        is_draw = over not in (Termination.ONGOING, Termination.CHECKMATE)
-        if over == Termination.ONGOING or (is_draw and result != 0):
-            over = Termination.RESIGNATION if result else Termination.ADJUDICATION
-        return ImportedGame(number, from_board(self.start), result, over, self.actions)
-
-
-class _Reader(chess.pgn.BaseVisitor[ParsedGame]):
-    """Collects the main line while python-chess reads; the first fault ends it."""
-
-    def __init__(self) -> None:
-        self._read = ParsedGame()
-        self._has_board = False
-        self._where = ""
-
-    def visit_header(self, tagname: str, tagvalue: str) -> None:
-        if tagname == "Result":
-            self._read.result = tagvalue.strip()
-
-    def begin_variation(self) -> chess.pgn.SkipType:
-        return chess.pgn.SKIP
-
-    def visit_result(self, result: str) -> None:
-        if self._read.result not in RESULTS:
-            self._read.result = result
-
-    def begin_parse_san(self, board: chess.Board, san: str) -> chess.pgn.SkipType | None:
-        dots = "." if board.turn else "..."
-        self._where = f"move {board.fullmove_number}{dots} {san}"
-        if len(self._read.actions) >= MAX_PLIES:
-            self._fail(f"it has more than {MAX_PLIES} plies")
-        return chess.pgn.SKIP if self._read.fault else None
-
-    def visit_move(self, board: chess.Board, move: chess.Move) -> None:
-        if not move:
-            self._fail(f"{self._where} is no move")
-        else:
-            self._read.actions.append(action_of(board, move))
-
-    def visit_board(self, board: chess.Board) -> None:
-        if self._has_board:
-            return
-        self._has_board = True
-        self._read.board, self._read.start = board, board.copy()
-        try:
-            if type(board) is not chess.Board:
-                raise ConfigError(f"{type(board).__name__} is not chess")
-            parse(board.fen())
-        except (ConfigError, DataError) as error:
-            self._fail(str(error))
-
-    def handle_error(self, error: Exception) -> None:
-        self._fail(f"{self._where} is illegal" if self._where else str(error))
-
-    def _fail(self, fault: str) -> None:
-        self._read.fault = self._read.fault or clip_line(fault)
-
-    def result(self) -> ParsedGame:
-        return self._read
-
-
 SCHEMA = 1
 SOURCE = "pgn"
 """Stands in the records for a network."""
@@ -126,7 +31,9 @@ class ImportCounts:
     empty: int = 0
     """Left out: headers without moves."""
     unfinished: int = 0
-    """Left out: no result."""
+    """Left out: no result behind the moves, whatever the tags say."""
+    first_cut: str = ""
+    """The first of those that has a result in its tags."""
     bad: int = 0
     """Left out: an illegal move, a bad position, a contradiction, another game than chess."""
     first_bad: str = ""
@@ -170,11 +77,57 @@ def finished_games(file: Path, skip_bad: bool, counts: ImportCounts) -> Iterator
 
     A bad game raises ConfigError, or is left out with ``skip_bad``.
     """
-    try:
-        with file.open(encoding="utf-8-sig", errors="replace") as handle:
-            yield from _finished(handle, file, skip_bad, counts)
-    except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
+    for index, read in enumerate(read_pgn(read_lines(file), MAX_PLIES), 1):
+        where, result = f"{file}, line {read.line}, game {index}", _result(read)
+        if fault := read.fault or _contradiction(read):
+            if not skip_bad:
+                raise ConfigError(f"{where}: {fault}; --skip-bad leaves such games out")
+            counts.bad += 1
+            counts.first_bad = counts.first_bad or f"{where}: {fault}"
+        elif not read.moves:
+            counts.empty += 1
+        elif result not in RESULTS:
+            counts.unfinished += 1
+            if read.tags.get("Result") in RESULTS:
+                cut = f"{where}: its tag says {read.tags['Result']}, its moves end without a result"
+                counts.first_cut = counts.first_cut or cut
+        else:
+            yield _imported(read, RESULTS[result], counts.games)
+            counts.games += 1
+            counts.plies += len(read.moves)
+
+
+def is_pgn(file: Path) -> bool:
+    """Whether ``file`` is named as PGN, compressed or not."""
+    return ".pgn" in (suffix.lower() for suffix in file.suffixes[-2:])
+
+
+def _result(read: PgnGame) -> str:
+    """The result behind the moves; that of the tag where a mate or stalemate ends them."""
+    is_over = read.board.is_checkmate() or read.board.is_stalemate()
+    return read.marker or (read.tags.get("Result", "*") if is_over else "*")
+
+
+def _contradiction(read: PgnGame) -> str:
+    """What is wrong with the result, or ""."""
+    claimed, board = RESULTS.get(_result(read)), read.board
+    if claimed is None or (not board.is_checkmate() and not board.is_stalemate()):
+        return ""
+    real = 0 if not board.is_check() else -1 if board.turn else 1
+    return "" if claimed == real else f"the result {_result(read)} contradicts the last position"
+
+
+def _imported(read: PgnGame, result: int, number: int) -> ImportedGame:
+    """The finished game as number ``number``."""
+    over = termination_of(read.board)
+    is_draw = over not in (Termination.ONGOING, Termination.CHECKMATE)
+    if over == Termination.ONGOING or (is_draw and result != 0):
+        over = Termination.RESIGNATION if result else Termination.ADJUDICATION
+    board, actions = read.start.copy(), []
+    for move in read.moves:
+        actions.append(action_of(board, move))
+        board.push(move)
+    return ImportedGame(number, from_board(read.start), result, over, actions)
 
 
 def _import(
@@ -194,26 +147,3 @@ def _import(
             raise ConfigError(f"{file} holds no finished games with moves in PGN")
     if waiting:
         folder.write(to_records(waiting, SOURCE))
-
-
-def _finished(
-    handle: TextIO, file: Path, skip_bad: bool, counts: ImportCounts
-) -> Iterator[ImportedGame]:
-    index = 0
-    while (read := read_main_line(handle)) is not None:
-        index += 1
-        fault = read.fault or read.contradiction()
-        if fault:
-            line = f"{file}, game {index}: {fault}"
-            if not skip_bad:
-                raise ConfigError(f"{line}; --skip-bad leaves such games out")
-            counts.bad += 1
-            counts.first_bad = counts.first_bad or line
-        elif not read.actions:
-            counts.empty += 1
-        elif read.result not in RESULTS:
-            counts.unfinished += 1
-        else:
-            yield read.game(counts.games)
-            counts.games += 1
-            counts.plies += len(read.actions)

@@ -7,7 +7,7 @@ import numpy as np
 
 from vecchess.errors import ConfigError, DataError
 from vecchess.importers.imported_game import to_records
-from vecchess.importers.pgn_import import SOURCE, ImportCounts, finished_games
+from vecchess.importers.pgn_import import SOURCE, ImportCounts, finished_games, is_pgn
 from vecchess.runtime.reporting import ReportLine
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords
@@ -58,11 +58,6 @@ def recorded_games(
                 one = records.take(np.array([game]))
                 one.numbers[:] += index * MOST_GAMES_OF_A_PLACE
                 yield one
-
-
-def is_pgn(place: Path) -> bool:
-    """Whether ``place`` is named as a PGN file."""
-    return place.suffix.lower() == ".pgn"
 
 
 def _parts(place: Path, skip_bad: bool, report_line: ReportLine) -> Iterator[GameRecords]:

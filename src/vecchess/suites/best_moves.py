@@ -23,20 +23,23 @@ class BestMoveSuite:
     Of players that give a value, ``value_error`` is its RMS error, of win - loss.
     """
 
-    def __init__(self, file: Path | str, limit: int | None = None) -> None:
+    def __init__(self, file: Path | str, limit: int | None = None, skip_bad: bool = False) -> None:
         """The positions of an EPD file, or of one of the package, by its name.
 
-        limit: so many of the first. Raises ConfigError with file and line.
+        limit: so many of the first. A line that cannot be read raises ConfigError, or is left out
+        and counted with ``skip_bad``.
         """
         if isinstance(file, str):
             with as_file(files("vecchess.suites") / file) as shipped:
                 whole = read_best_moves(shipped)
         else:
-            whole = read_best_moves(file)
+            whole = read_best_moves(file, skip_bad)
         self.best_moves = whole.first(limit)
         """The positions and what is asked of them."""
         self.games = Games.at(self.best_moves.positions, max_plies=1)
         self.facts: dict[str, Any] = {"suite": Path(file).name, "sha256": whole.sha256}
+        if whole.left_out:
+            self.facts["left_out"] = whole.left_out
 
     def opponent(self, seed: int) -> Player | None:
         """None: each game is one move."""

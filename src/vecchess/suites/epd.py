@@ -2,13 +2,15 @@
 
     4k3/8/8/8/8/8/8/R3K3 w Q - bm O-O-O Ra8+; hmvc 3; c0 "905 90 5"; id "endings.17";
 
-``bm`` are the best moves, of which any will do. ``id`` names the position; what stands before the
-last "." in it is its source, and results are given by source too. ``c0`` is the mover's win, draw
-and loss in 1/1000, as UCI writes ``wdl``. All but ``bm`` may be missing.
+``bm`` are the best moves, of which any will do, ``am`` moves to avoid; one of the two has to be
+there. ``id`` names the position; what stands before the last "." in it is its source, and results
+are given by source too. ``c0`` is the mover's win, draw and loss in 1/1000, as UCI writes ``wdl``;
+with anything else it is a remark. Other operations are passed over.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,14 @@ import chess
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.parse_epd import parse_epd
 from vecchess.chess.fen import from_board, parse
 from vecchess.chess.position import COUNTERS, Positions
 from vecchess.errors import ConfigError
-from vecchess.safe_parse import clip_line, read_bytes
+from vecchess.importers.text_lines import read_lines
+from vecchess.safe_parse import clip_line
 
-MOST_BYTES = 1 << 24
+WDL = "win", "draw", "loss"
 WDL_TOTAL = 1000
 
 
@@ -39,6 +43,8 @@ class BestMoves:
     moves: list[frozenset[str]]
     values: NDArray[np.float64]
     sources: list[str]
+    left_out: int = 0
+    """Lines of the file that could not be read."""
 
     def __len__(self) -> int:
         """N"""
@@ -47,35 +53,32 @@ class BestMoves:
     def first(self, num: int | None) -> "BestMoves":
         """The first ``num`` positions; None: all."""
         lists = self.positions[:num], self.moves[:num], self.values[:num], self.sources[:num]
-        return BestMoves(self.sha256, *lists)
+        return BestMoves(self.sha256, *lists, self.left_out)
 
 
-def read_best_moves(file: Path) -> BestMoves:
+def read_best_moves(file: Path, skip_bad: bool = False) -> BestMoves:
     """The positions of an EPD file; empty lines and those that begin with "#" are passed over.
 
-    Raises ConfigError with file and line for what cannot be read.
+    A line that cannot be read raises ConfigError with file and line, or is left out with
+    ``skip_bad``.
     """
-    try:
-        data = read_bytes(file, MOST_BYTES, of_any_kind=True)
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{file} is not a text file") from None
-    except ValueError as error:
-        raise ConfigError(f"cannot read {file}: {error}") from None
-    rows = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.startswith("#"):
-            try:
-                rows.append(_read_line(line))
-            except (ConfigError, ValueError) as error:
-                raise ConfigError(f"{file}, line {number}: {clip_line(error)}") from None
+    rows, left_out = [], 0
+    for number, line in enumerate(read_lines(file), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            rows.append(_read_line(line.strip()))
+        except (ConfigError, ValueError) as error:
+            if not skip_bad:
+                reason = f"{clip_line(error)}; --skip-bad leaves such lines out"
+                raise ConfigError(f"{file}, line {number}: {reason}") from None
+            left_out += 1
     if not rows:
-        raise ConfigError(f"{file} holds no positions")
+        raise ConfigError(f"{file} holds no positions with best moves")
     positions, moves, values, sources = zip(*rows, strict=True)
     lists = np.stack(positions), list(moves), np.array(values), list(sources)
-    return BestMoves(sha256(data).hexdigest(), *lists)
+    with file.open("rb") as raw:
+        return BestMoves(file_digest(raw, "sha256").hexdigest(), *lists, left_out)
 
 
 def best_moves_line(
@@ -98,16 +101,39 @@ def as_seen(position: NDArray[np.uint64]) -> bytes:
 
 
 def _read_line(line: str) -> tuple[NDArray[np.uint64], frozenset[str], float, str]:
-    board, operations = chess.Board.from_epd(line)
-    found = operations.get("bm")
-    if not isinstance(found, list) or not found:
-        raise ConfigError("it has no best move (bm)")
-    if not any(board.legal_moves):
+    fen, operations = parse_epd(line)
+    board = chess.Board(fen)
+    position, legal = from_board(parse(fen)), frozenset(move.uci() for move in board.legal_moves)
+    if not legal:
         raise ConfigError("it has no legal move")
-    value = np.nan
-    if isinstance(outcomes := operations.get("c0"), str) and len(outcomes.split()) == 3:
-        win, draw, loss = map(int, outcomes.split())
-        value = (win - loss) / (win + draw + loss)
-    source = str(operations.get("id") or "").rpartition(".")[0]
-    moves = frozenset(move.uci() for move in found if isinstance(move, chess.Move))
-    return from_board(parse(board.fen())), moves, value, source
+    best, avoided = (_moves(board, operations.get(word, "")) for word in ("bm", "am"))
+    if not best and not avoided:
+        raise ConfigError("it has no best move (bm), and none to avoid (am)")
+    source = operations.get("id", "").rpartition(".")[0]
+    return position, (best or legal) - avoided, _value(operations.get("c0", "")), source
+
+
+def _moves(board: chess.Board, operands: str) -> frozenset[str]:
+    """Moves in SAN or UCI, with or without numbers and signs; raises ConfigError."""
+    found = set()
+    for word in operands.replace(",", " ").split():
+        plain = word.rstrip("!?+#")
+        if plain.rstrip(".").isdecimal():
+            continue
+        for read in (board.parse_san, board.parse_uci):
+            with suppress(ValueError):
+                found.add(read(plain.lstrip("0123456789.") or plain).uci())
+                break
+        else:
+            raise ConfigError(f"{word} is no legal move")
+    return frozenset(found)
+
+
+def _value(remark: str) -> float:
+    """Win - loss of three numbers; NaN for any other remark."""
+    words = remark.split()
+    if len(words) != len(WDL) or not all(word.isdecimal() for word in words):
+        return np.nan
+    win, draw, loss = map(int, words)
+    total = win + draw + loss
+    return (win - loss) / total if total else np.nan

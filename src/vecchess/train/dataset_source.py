@@ -12,8 +12,7 @@ from typing import Any
 
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError
-from vecchess.importers.pgn_import import import_pgn
-from vecchess.importers.recorded_places import is_pgn
+from vecchess.importers.pgn_import import import_pgn, is_pgn
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine
 from vecchess.train.data.batch_loader import BatchLoader

@@ -129,7 +129,7 @@ def test_text_is_a_fen_or_a_pgn() -> None:
         ("", "nothing to read"),
         ("hello", "neither a FEN nor a PGN"),
         ("1. e4 e5 2. Ke4", "cannot be read"),
-        ('[Variant "Atomic"]\n\n1. e4 *', "not played"),
+        ('[Variant "Atomic"]\n\n1. e4 *', "AtomicBoard is not chess"),
         (f'[Variant "{"x" * 9999}"]\n\n1. e4 *', "cannot be read: unsupported variant: xxx"),
         ("8/8/8/8/8/8/8/8 w - - 0 1", "no king"),
     ],

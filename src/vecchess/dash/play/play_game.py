@@ -4,16 +4,16 @@ The page keeps the game and sends all of it with each request; the server is sta
 is leaving moves out, and a game continues after the server or the page was restarted.
 """
 
-import io
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import chess
 import chess.pgn
 
 from vecchess.chess.pgn import in_lines
+from vecchess.chess.read_pgn import PgnGame, read_pgn
 from vecchess.errors import ConfigError
-from vecchess.safe_parse import clip_line
 from vecchess.uci.parse_command import STARTPOS, Position
 from vecchess.uci.uci_board import UciGame, set_up, write_move
 
@@ -109,18 +109,15 @@ def read_text(text: str) -> UciGame:
         raise ConfigError("there is nothing to read: give a FEN or a PGN")
     if "\n" not in words and "[" not in words and words.count("/") == 7:
         return read_game(words, ())
-    try:
-        game = chess.pgn.read_game(io.StringIO(words))
-    except ValueError as error:  # a glyph ("$1") of thousands of digits
-        raise ConfigError(f"the PGN cannot be read: {clip_line(error)}") from None
-    if game is None or (not game.variations and "FEN" not in game.headers):
+    games = list(islice(read_pgn(f"{words}\n".splitlines(keepends=True), MOST_PLIES), 2))
+    if len(games) > 1:
+        raise ConfigError("the PGN has several games: give one of them")
+    game = games[0] if games else PgnGame()
+    if not game.moves and not (game.tags and (game.fault or "FEN" in game.tags)):
         raise ConfigError("that is neither a FEN nor a PGN with moves")
-    if game.errors:
-        raise ConfigError(f"the PGN cannot be read: {clip_line(game.errors[0])}")
-    board = game.board()
-    if type(board) is not chess.Board:
-        raise ConfigError(f"the PGN is of a game of {type(board).__name__}, which is not played")
-    return read_game(board.fen(), [move.uci() for move in game.mainline_moves()])
+    if game.fault:
+        raise ConfigError(f"the PGN cannot be read: {game.fault}")
+    return read_game(game.start.fen(), [move.uci() for move in game.moves])
 
 
 def write_pgn(game: UciGame, tags: Mapping[str, str]) -> str:
