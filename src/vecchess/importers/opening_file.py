@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.parse_epd import parse_epd
 from vecchess.chess.fen import from_board, from_fens, to_fens
+from vecchess.chess.parse_epd import parse_epd
 from vecchess.chess.read_pgn import read_pgn
 from vecchess.chess.rules import Termination, terminations
 from vecchess.errors import ConfigError

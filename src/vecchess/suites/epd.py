@@ -18,8 +18,8 @@ import chess
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.parse_epd import parse_epd
 from vecchess.chess.fen import from_board, parse
+from vecchess.chess.parse_epd import parse_epd
 from vecchess.chess.position import COUNTERS, Positions
 from vecchess.errors import ConfigError
 from vecchess.importers.text_lines import read_lines

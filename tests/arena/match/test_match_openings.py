@@ -67,7 +67,7 @@ def test_a_book_that_cannot_be_read(tmp_path: Path, text: str, says: str) -> Non
     file.write_text(text)
     with pytest.raises(ConfigError, match=says):
         load_book(file)
-    with pytest.raises(ConfigError, match="cannot read .*none.epd"):
+    with pytest.raises(ConfigError, match=r"cannot read .*none\.epd"):
         load_book(tmp_path / "none.epd")
 
 
