@@ -176,6 +176,18 @@ def test_the_engine_moves_by_its_strength(table: Table) -> None:
     assert sum(event["line"][name] for name in ("win", "draw", "loss")) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(
+    ("network", "elo", "sims"),
+    [("default", 900, 16), ("default", 1500, 16), ("default", 2050, 64), ("material", 700, 300)],
+)
+def test_a_rating_is_played_with_its_simulations(
+    table: Table, network: str, elo: int, sims: int
+) -> None:
+    """What docs/uci.md promises; an engine that analyses would search at full strength."""
+    *_, event = table.events("/move", network=network, moves=["e2e4"], elo=elo)
+    assert event["line"]["sims"] == pytest.approx(sims, rel=0.1)
+
+
 def test_the_policy_alone_plays_what_the_neurons_say(table: Table) -> None:
     place = {"network": "run/lif", "moves": ["d2d4"]}
     seen = table.ask("/spikes", **place).json()

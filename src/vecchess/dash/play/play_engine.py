@@ -66,10 +66,11 @@ class PlayStrength(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        """For ``setoption``."""
+        """For ``setoption``. It plays: python-chess would tell it to analyse, at full strength."""
+        plays = {"UCI_AnalyseMode": False, "UCI_LimitStrength": self.elo is not None}
         if self.elo:
-            return {"UCI_LimitStrength": True, "UCI_Elo": self.elo, "Search": "puct"}
-        return {"Search": "gumbel" if 1 < self.sims <= GUMBEL_SIMS else "puct"}
+            return plays | {"UCI_Elo": self.elo, "Search": "puct"}
+        return plays | {"Search": "gumbel" if 1 < self.sims <= GUMBEL_SIMS else "puct"}
 
 
 class EngineProtocol(chess.engine.UciProtocol):
