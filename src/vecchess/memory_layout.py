@@ -69,6 +69,17 @@ class Array(Generic[Item]):
     """The address of the first of many numbers or records; a field's annotation."""
 
 
+class HoldsAddresses:
+    """Refuses to be copied and pickled: the addresses in a copy would be those of the original."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Raise TypeError, as Python does for locks and files."""
+        raise TypeError(
+            f"a {type(self).__name__} holds addresses of its memory and cannot be copied: "
+            "make another one"
+        )
+
+
 class Field(NamedTuple):
     """A field: ``dtype`` in memory, ``type`` in kernels; ``offset`` in bytes.
 

@@ -15,7 +15,7 @@ def test_states_are_those_of_the_environment() -> None:
     state = face.init(np.arange(20))
     for _ in range(45):
         assert (state.observation == env.observations).all()
-        assert (state.legal_action_mask == env.masks).all()
+        assert (state.legal_action_mask == (env.masks | env.is_over[:, None])).all()
         assert (state.current_player == env.colours).all()
         assert (state.truncated == (env.rows.codes == Termination.PLY_CAP)).all()
         assert ((state.terminated | state.truncated) == env.is_over).all()

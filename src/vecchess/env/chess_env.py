@@ -1,7 +1,8 @@
 """Thousands of games of chess as arrays, stepped by actions."""
 
+from copy import deepcopy
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,7 +76,15 @@ class EnvStep(NamedTuple):
     codes: NDArray[np.uint8]
 
 
-class ChessEnv:
+class CopiedWhole:
+    """Copies of an environment, shallow ones too, have games of their own."""
+
+    def __copy__(self) -> Self:
+        """A deep copy: there is no part that two environments could share."""
+        return deepcopy(self)
+
+
+class ChessEnv(CopiedWhole):
     """G games at a time, each a row of arrays. Point of view: the side to move. Not thread-safe.
 
     A game is known by its number, and its opening and the random actions in it depend on the seed
@@ -130,15 +139,33 @@ class ChessEnv:
         self.final_positions = np.zeros((num_games, POSITION_WORDS), np.uint64)
         self.final_plies = np.zeros(num_games, np.int32)
         self._actions = np.zeros(num_games, np.int64)
-        self._runner = RowRunner(self.rows, max_plies, threads, num_planes)
-        self._runner.set(
-            seed=seed, num_starts=len(self.starts), random_plies=random_plies,
-            auto_reset=int(auto_reset), num_planes=num_planes,
-        )  # fmt: skip
-        self._runner.point(start_table=self.starts, actions=self._actions)
-        self._runner.point(final_positions=self.final_positions, final_plies=self.final_plies)
-        self._point_at_memory()
+        self._threads = threads
+        self._numbers = {
+            "random_plies": random_plies, "auto_reset": int(auto_reset), "num_planes": num_planes,
+        }  # fmt: skip
+        self._runner = self._open_runner()
         self._runner.run_with_scratch(start_rows)
+
+    def __repr__(self) -> str:
+        return f"ChessEnv({self.num_games}, seed={self.seed}, max_plies={self.max_plies})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the record of addresses; memory of the user is copied too, because processes
+        would share that of torch."""
+        state = {name: value for name, value in self.__dict__.items() if name != "_runner"}
+        for name in ("observations", "masks"):
+            if hasattr(state[name], "clone"):
+                state[name] = state[name].clone()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on from where the original was."""
+        self.__dict__.update(state)
+        self.rows = Games(*map(writable, self.rows))
+        for name in ("final_positions", "final_plies", "_actions", "masks", "observations"):
+            setattr(self, name, writable(getattr(self, name)))
+        self._runner = self._open_runner()
+        self._runner.run_with_scratch(show_rows)
 
     @property
     def positions(self) -> NDArray[np.uint64]:
@@ -191,6 +218,7 @@ class ChessEnv:
             self.seed = seed
             self._runner.set(seed=seed)
         self.rows.numbers[chosen] = begun
+        self._find_memory()
         if rows is None:
             self._runner.run_with_scratch(start_rows)
         else:
@@ -205,6 +233,7 @@ class ChessEnv:
         """
         self._take(actions)
         step = EnvStep(np.empty(self.num_games, np.float32), np.empty(self.num_games, np.uint8))
+        self._find_memory()
         self._runner.point(rewards=step.rewards, ended=step.codes)
         self._runner.run_with_scratch(step_rows)
         return step
@@ -249,6 +278,7 @@ class ChessEnv:
             own[:] = getattr(rows, name)
         if self.masks is not None:
             self.masks[:] = 0
+        self._find_memory()
         self._runner.run_with_scratch(show_rows)
 
     def _take(self, actions: ArrayLike) -> None:
@@ -263,19 +293,42 @@ class ChessEnv:
             action = self._actions[illegal[0]]
             raise ValueError(f"game {illegal[0]}: action {action} is not legal there")
 
-    def _point_at_memory(self) -> None:
-        """Let the kernels write observations and masks to the memory of the user."""
+    def _open_runner(self) -> RowRunner:
+        """Let the kernels read and write this environment's memory, and that of the user."""
+        runner = RowRunner(self.rows, self.max_plies, self._threads, self._numbers["num_planes"])
+        runner.set(seed=self.seed, num_starts=len(self.starts), **self._numbers)
+        runner.point(start_table=self.starts, actions=self._actions)
+        runner.point(final_positions=self.final_positions, final_plies=self.final_plies)
         if self.masks is True:
             self.masks = np.zeros((self.num_games, NUM_ACTIONS), np.bool_)
         if self.masks is not None:
-            self._runner.set(masks=_mask_address(self.masks, self.num_games))
+            runner.set(masks=_mask_address(self.masks, self.num_games))
             self.masks[:] = 0
+        shape = (self.num_games, self._numbers["num_planes"])
         if self.observations is not None and self.observations.ndim == 2:
-            self._runner.set(observations=writable_address(self.observations))
+            _require_shape(self.observations, shape)
+            runner.set(observations=writable_address(self.observations))
         elif self.observations is not None:
-            memory = plane_memory(self.observations, tuple(self.observations.shape))
-            self._runner.set(observations=memory.address)
-            self._runner.set(item_bytes=memory.item_bytes, one=memory.one)
+            memory = plane_memory(self.observations, (*shape, 8, 8))
+            runner.set(observations=memory.address)
+            runner.set(item_bytes=memory.item_bytes, one=memory.one)
+        self._places = self._memory_places()
+        return runner
+
+    def _memory_places(self) -> list[tuple[int, Any]]:
+        """Address and shape of each tensor that is written to."""
+        found = (self.observations, self.masks)
+        return [
+            (memory.data_ptr(), memory.shape) for memory in found if hasattr(memory, "data_ptr")
+        ]
+
+    def _find_memory(self) -> None:
+        """Follow memory of torch that has moved, as it does when it is shared with processes.
+
+        Raises ValueError where it has become another shape.
+        """
+        if self._places and self._places != self._memory_places():
+            self._runner = self._open_runner()
 
 
 def _check(num_games: int, random_plies: int, max_plies: int, threads: int, seed: int) -> None:
@@ -291,9 +344,21 @@ def _check(num_games: int, random_plies: int, max_plies: int, threads: int, seed
         _check_range(name, value, least, most)
 
 
-def _check_range(name: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise ConfigError(f"{name} must be from {least} to {most}, not {value}")
+def _check_range(name: str, value: Any, least: int, most: int) -> None:
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_whole or not least <= value <= most:
+        raise ConfigError(f"{name} must be from {least} to {most}, not {value!r}")
+
+
+def _require_shape(memory: Any, shape: tuple[int, ...]) -> None:
+    if tuple(memory.shape) != shape:
+        raise ValueError(f"observations must be {list(shape)}, not {list(memory.shape)}")
+
+
+def writable(memory: Any) -> Any:
+    """The array, or a copy: what comes from another process may be read-only."""
+    is_array = isinstance(memory, np.ndarray)
+    return memory.copy() if is_array and not memory.flags.writeable else memory
 
 
 def _mask_address(masks: Any, num_games: int) -> int:

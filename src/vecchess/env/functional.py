@@ -8,14 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 from vecchess.chess.game_arrays import Games
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.rules import Termination
-from vecchess.env.chess_env import ChessEnv, Starts
+from vecchess.env.chess_env import ChessEnv, CopiedWhole, Starts
 
 
 class EnvState(NamedTuple):
     """G games at one time, in arrays that no later step writes.
 
     current_player: int8[G] the side to move, 0 White, 1 Black. observation: float32[G, P, 8, 8],
-    its view. legal_action_mask: bool[G, 4672], all false where the game is over. rewards:
+    its view. legal_action_mask: bool[G, 4672], all true where the game is over, as in
+    pgx, so that a softmax over legal actions stays finite. rewards:
     float32[G, 2] of White and Black, from the last step. terminated: bool[G] over by the rules,
     truncated: bool[G] by the cap on plies. rows: the games themselves.
     """
@@ -29,7 +30,7 @@ class EnvState(NamedTuple):
     rows: Games
 
 
-class FunctionalEnv:
+class FunctionalEnv(CopiedWhole):
     """``init(keys)`` begins games, ``step(state, actions)`` moves in them. Not thread-safe.
 
     What a call gives depends on its arguments and the settings alone.
@@ -88,7 +89,7 @@ def _state(env: ChessEnv, rewards: NDArray[np.float32]) -> EnvState:
     return EnvState(
         current_player=env.colours.astype(np.int8),
         observation=env.observations.copy(),
-        legal_action_mask=env.masks.copy(),
+        legal_action_mask=env.masks | env.is_over[:, None],
         rewards=rewards,
         terminated=(codes != Termination.ONGOING) & ~is_cut,
         truncated=is_cut,

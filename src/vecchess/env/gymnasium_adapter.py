@@ -1,9 +1,12 @@
 """Environments of Gymnasium: one game, or many, against a player of the arena.
 
 An observation is a dictionary: ``observation``, the input planes of the side to move, and
-``action_mask``, 1 where an action is legal. An illegal action loses the game.
+``action_mask``, 1 where an action is legal, and 1 everywhere once the game is over, so that a
+softmax over legal actions stays finite. An illegal action loses the game. Without a ``seed`` each
+environment plays games of its own.
 """
 
+import secrets
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,9 @@ from vecchess.arena.match_game import ending_name
 from vecchess.arena.player_protocol import Player
 from vecchess.chess.fen import to_board
 from vecchess.chess.planes import NUM_PLANES
+from vecchess.env.chess_env import CopiedWhole
 from vecchess.env.versus import Colour, VersusGames, is_cut
+from vecchess.errors import ConfigError
 from vecchess.runtime.optional_library import missing_library
 from vecchess.shapes import NUM_ACTIONS
 
@@ -42,17 +47,31 @@ def observation_space(num_planes: int) -> spaces.Dict:
 def _games(
     num_games: int, opponent: str | Player, num_planes: int, settings: dict[str, Any]
 ) -> VersusGames:
-    """Games with the memory of observations and masks."""
+    """Games with the memory of observations and masks, and a seed of chance where none is given."""
     return VersusGames(
         num_games,
         opponent,
         observations=np.zeros((num_games, num_planes, 8, 8), np.float32),
         masks=np.zeros((num_games, NUM_ACTIONS), np.int8),
-        **settings,
+        **{"seed": secrets.randbits(63), **settings},
     )
 
 
-class ChessGymEnv(gymnasium.Env[Observation, np.int64]):
+def action_number(action: Any) -> int:
+    """An action of one game as a number, which has to be whole. Raises ValueError."""
+    given = np.asarray(action)
+    if given.dtype.kind not in "iu" or given.size != 1:
+        raise ValueError(f"an action is a whole number from 0 to {NUM_ACTIONS - 1}, not {action!r}")
+    return int(given.item())
+
+
+def require_render_mode(mode: str | None) -> None:
+    """Raise ConfigError for a mode that is not there."""
+    if mode not in (None, "ansi"):
+        raise ConfigError(f"render_mode {mode!r}: give 'ansi', the board as text, or None")
+
+
+class ChessGymEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
     """One game at a time against a player of the arena, as a ``gymnasium.Env``.
 
     The reward comes with the last step: 1 for a win, -1 for a loss, 0 for a draw. The cap on plies
@@ -74,6 +93,7 @@ class ChessGymEnv(gymnasium.Env[Observation, np.int64]):
 
         ``colour`` "both" alternates, White first. Raises ConfigError, see ``VersusGames``.
         """
+        require_render_mode(render_mode)
         self._games = _games(1, opponent, num_planes, {"colour": colour, **settings})
         self.observation_space = observation_space(num_planes)
         self.action_space = spaces.Discrete(NUM_ACTIONS)
@@ -93,8 +113,13 @@ class ChessGymEnv(gymnasium.Env[Observation, np.int64]):
         return self._observation(), {}
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, Infos]:
-        """Make the action and the opponent's reply."""
-        step = self._games.step([int(action)])
+        """Make the action and the opponent's reply.
+
+        Raises ValueError for what is no number of an action, ResetNeeded after the end.
+        """
+        if self._games.is_over[0]:
+            raise gymnasium.error.ResetNeeded("the game is over: call reset()")
+        step = self._games.step([action_number(action)])
         code, is_truncated = int(step.codes[0]), bool(is_cut(step.codes)[0])
         info = {"termination": ending_name(code)} if code else {}
         is_terminated = code > 0 and not is_truncated
@@ -102,7 +127,7 @@ class ChessGymEnv(gymnasium.Env[Observation, np.int64]):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[4672], true where an action is legal, as libraries for masked policies ask for."""
-        masks: NDArray[np.bool_] = self._games.env.masks[0].astype(np.bool_)
+        masks: NDArray[np.bool_] = self._mask().astype(np.bool_)
         return masks
 
     def render(self) -> str | None:
@@ -114,11 +139,15 @@ class ChessGymEnv(gymnasium.Env[Observation, np.int64]):
         self._games.close()
 
     def _observation(self) -> Observation:
-        env = self._games.env
-        return {"observation": env.observations[0].copy(), "action_mask": env.masks[0].copy()}
+        return {"observation": self._games.env.observations[0].copy(), "action_mask": self._mask()}
+
+    def _mask(self) -> NDArray[np.int8]:
+        """A copy."""
+        mask: NDArray[np.int8] = self._games.env.masks[0] | np.int8(self._games.is_over[0])
+        return mask
 
 
-class ChessVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
+class ChessVectorEnv(CopiedWhole, VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     """G games at a time against a player of the arena, as a ``gymnasium.vector.VectorEnv``.
 
     A game that ends is followed by the next one in the same step (``AutoresetMode.SAME_STEP``);
@@ -148,6 +177,7 @@ class ChessVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         """
         self._games = _games(num_envs, opponent, num_planes, {"colour": colour, **settings})
         self._copy = copy
+        self._is_fresh = True
         self.num_envs = num_envs
         self.single_observation_space = observation_space(num_planes)
         self.single_action_space = spaces.Discrete(NUM_ACTIONS)
@@ -157,15 +187,28 @@ class ChessVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Infos]:
-        """Begin the first game of every row, with a new ``seed`` where one number is given.
+        """Begin the next game of every row, or with a new ``seed`` the first one.
 
-        Raises ValueError for a list of seeds: games differ by their numbers.
+        ``options["reset_mask"]``, bool[G]: the rows that begin their next game; no others do.
+        Raises ValueError for a list of seeds, as games differ by their numbers, and a wrong mask.
         """
         if isinstance(seed, list):
             raise ValueError("give one seed for all games: they differ by their numbers")
         super().reset(seed=seed)
-        self._games.begin(seed=seed)
+        if (options or {}).get("reset_mask") is not None:
+            self._games.begin(self._rows_to_reset(options["reset_mask"], seed))  # type: ignore[index]
+        elif seed is not None or self._is_fresh:
+            self._games.begin(seed=seed)
+        else:
+            self._games.begin(np.arange(self.num_envs))
+        self._is_fresh = False
         return self._observation(), {}
+
+    def _rows_to_reset(self, mask: Any, seed: int | None) -> NDArray[np.int64]:
+        given = np.asarray(mask)
+        if given.shape != (self.num_envs,) or given.dtype != np.bool_ or seed is not None:
+            raise ValueError(f"reset_mask is bool[{self.num_envs}], and goes without a seed")
+        return np.flatnonzero(given)
 
     def step(
         self, actions: NDArray[np.int64]
@@ -186,8 +229,8 @@ class ChessVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     def _final_infos(self, ended: NDArray[np.int64], codes: NDArray[np.uint8]) -> Infos:
         env, final = self._games.env, np.full(self.num_envs, None, object)
         for row in ended.tolist():
-            planes, mask = env.observations[row], env.masks[row]
-            final[row] = {"observation": planes.copy(), "action_mask": mask.copy()}
+            mask = np.ones(NUM_ACTIONS, np.int8)
+            final[row] = {"observation": env.observations[row].copy(), "action_mask": mask}
         is_ended = codes > 0
         final_info = {"termination": codes, "_termination": is_ended}
         return {

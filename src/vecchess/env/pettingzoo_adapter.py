@@ -5,6 +5,7 @@ An observation is a dictionary: ``observation``, the input planes from the agent
 action loses the game.
 """
 
+import secrets
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,8 +26,14 @@ from vecchess.chess.position import (
 )  # fmt: skip
 from vecchess.chess.rules import Termination
 from vecchess.chess.unpack_planes import unpack_planes
-from vecchess.env.chess_env import ChessEnv
-from vecchess.env.gymnasium_adapter import Infos, Observation, observation_space
+from vecchess.env.chess_env import ChessEnv, CopiedWhole
+from vecchess.env.gymnasium_adapter import (
+    Infos,
+    Observation,
+    action_number,
+    observation_space,
+    require_render_mode,
+)
 from vecchess.errors import ConfigError
 from vecchess.runtime.optional_library import missing_library
 from vecchess.shapes import NUM_ACTIONS
@@ -49,7 +56,8 @@ class TwoSides:
         """``settings``: of ``ChessEnv``. Raises ConfigError for planes of earlier positions."""
         if history_of(num_planes) > 1:
             raise ConfigError("agents of PettingZoo see the position alone: num_planes 25 or 36")
-        self.env = ChessEnv(1, auto_reset=False, masks=True, **settings)
+        own = {"seed": secrets.randbits(63), **settings}
+        self.env = ChessEnv(1, auto_reset=False, masks=True, **own)
         self.num_planes = num_planes
         self.observation_spaces = {name: observation_space(num_planes) for name in AGENTS}
         self.action_spaces = {name: spaces.Discrete(NUM_ACTIONS) for name in AGENTS}
@@ -113,7 +121,7 @@ def _info(code: int) -> Infos:
     return {"termination": ending_name(code)} if code else {}
 
 
-class _OneGame:
+class _OneGame(CopiedWhole):
     """What both kinds of environment have in common."""
 
     def __init__(
@@ -124,6 +132,7 @@ class _OneGame:
         Raises ConfigError, see ``ChessEnv``.
         """
         super().__init__()
+        require_render_mode(render_mode)
         self._sides = TwoSides(num_planes, settings)
         self.observation_spaces = self._sides.observation_spaces
         self.action_spaces = self._sides.action_spaces
@@ -174,7 +183,7 @@ class ChessAEC(_OneGame, AECEnv):  # type: ignore[misc]
             self._was_dead_step(action)
             return
         self._cumulative_rewards[agent] = 0.0
-        self.rewards, code = self._sides.play(-1 if action is None else int(action))
+        self.rewards, code = self._sides.play(-1 if action is None else action_number(action))
         is_terminated, is_truncated, info = _endings(code)
         self.terminations = dict.fromkeys(self.agents, is_terminated)
         self.truncations = dict.fromkeys(self.agents, is_truncated)
@@ -201,8 +210,11 @@ class ChessParallel(_OneGame, ParallelEnv):  # type: ignore[misc]
     ) -> tuple[
         dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Infos]
     ]:
-        """Make the action of the side to move. A side that gives none loses."""
-        rewards, code = self._sides.play(int(actions.get(self._sides.mover, -1)))
+        """Make the action of the side to move. A side that gives none loses. After the end nothing
+        happens."""
+        if not self.agents:
+            return {}, {}, {}, {}, {}
+        rewards, code = self._sides.play(action_number(actions.get(self._sides.mover, -1)))
         is_terminated, is_truncated, info = _endings(code)
         if code:
             self.agents = []

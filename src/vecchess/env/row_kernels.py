@@ -33,7 +33,7 @@ from vecchess.chess.position import copy_position
 from vecchess.chess.rules import KEY_HISTORY, Termination
 from vecchess.chess.unpack_planes import unpack_words
 from vecchess.jit import inline, kernel, part
-from vecchess.memory_layout import F32, I32, I64, U8, U64, Array, Record
+from vecchess.memory_layout import F32, I32, I64, U8, U64, Array, HoldsAddresses, Record
 from vecchess.rng import random_below
 from vecchess.selfplay.games.game_kernel import (
     MAX_OPENING_PLIES,
@@ -76,7 +76,7 @@ class EnvRecord(Record):
     auto_reset: I64
 
 
-class RowRunner:
+class RowRunner(HoldsAddresses):
     """The record of an environment, its scratch memory and its threads.
 
     The record holds addresses of arrays that it keeps. Rows are divided among the threads; since

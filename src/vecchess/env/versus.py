@@ -10,8 +10,9 @@ from vecchess.arena.player_protocol import MoveReplies, MoveRequests, Player, ch
 from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.rules import Termination
-from vecchess.env.chess_env import STAY, ChessEnv
+from vecchess.env.chess_env import STAY, ChessEnv, writable
 from vecchess.errors import WorkerDied
+from vecchess.rng import random_word
 from vecchess.shapes import POSITION_WORDS
 
 Colour = Literal["both", "white", "black"]
@@ -54,13 +55,17 @@ class VersusGames:
         resources = PlayerResources(max_games=num_games)
         self._closes_player = isinstance(opponent, str)
         self.player: Player = (
-            open_player(opponent, seed, resources) if isinstance(opponent, str) else opponent
+            open_player(opponent, 0, resources) if isinstance(opponent, str) else opponent
         )
         self.is_over = np.zeros(num_games, np.bool_)
         self._begun = np.zeros((num_games, POSITION_WORDS), np.uint64)
         self._plies = np.zeros(num_games, np.int64)
         self._moves = np.zeros((num_games, self.env.max_plies), np.uint16)
         self.begin()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on from where the original was, in memory that can be written."""
+        self.__dict__.update({name: writable(value) for name, value in state.items()})
 
     def close(self) -> None:
         """Close the player, where it was opened here."""
@@ -85,9 +90,14 @@ class VersusGames:
     def step(self, actions: ArrayLike) -> VersusStep:
         """Make the user's action in every game, int[G], and the opponent's reply.
 
-        Actions in games that are over are ignored. Raises WorkerDied where the opponent forfeits.
+        Actions in games that are over are ignored. Raises ValueError for another shape or type,
+        WorkerDied where the opponent forfeits.
         """
-        chosen = np.array(actions, np.int64)
+        given = np.asarray(actions)
+        if given.shape != (self.env.num_games,) or given.dtype.kind not in "iu":
+            kind = f"{given.dtype}{list(given.shape)}"
+            raise ValueError(f"actions must be int[{self.env.num_games}], not {kind}")
+        chosen = given.astype(np.int64)
         is_legal, was_over = self.env.is_legal(chosen), self.is_over.copy()
         rewards, codes = self._move(np.where(is_legal & ~was_over, chosen, STAY))
         is_illegal = ~is_legal & ~was_over
@@ -124,12 +134,17 @@ class VersusGames:
             actions[part] = moves_to_actions(replies.moves)
         return self._move(actions)
 
+    @property
+    def _first_number(self) -> int:
+        """The opponent's number of game 0: it draws by number, and so by the newest seed."""
+        return random_word(self.env.seed, 0, 0) >> 24 if self.env.seed else 0
+
     def _requests(self, rows: NDArray[np.int64]) -> MoveRequests:
         """The opponent's games in ``rows``, int[K]; their slots are 0 to K - 1."""
         games, plies = self.env.rows, self._plies[rows]
         return MoveRequests(
             slots=np.arange(len(rows)),
-            games=games.numbers[rows],
+            games=games.numbers[rows] + self._first_number,
             plies=plies,
             positions=games.positions[rows],
             keys=games.keys[rows],

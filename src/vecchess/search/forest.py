@@ -12,7 +12,7 @@ from vecchess.chess.planes import positions_seen
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import TreeConfig
 from vecchess.inference.requests import Requests
-from vecchess.memory_layout import Record
+from vecchess.memory_layout import HoldsAddresses, Record
 from vecchess.search.kernels.entry_points import receive_outcomes, search_rows
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.kernels.gumbel import halving_table
@@ -29,7 +29,7 @@ Records = NDArray[np.void]
 _REQUEST_ARRAYS = ("planes", "legal", "num_legal", "policy", "wdl", "steps")
 
 
-class Forest:
+class Forest(HoldsAddresses):
     """G trees over G boards. One thread at a time; kernels get ``address``.
 
     boards: positions uint64[G, 8], keys uint64[G, 102] and past uint64[G, 8, 8], the boards to be

@@ -137,6 +137,10 @@ class PolicySearch:
         }
         self._search: BatchSearch | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy has the evaluator and the settings; its trees are made when it first runs."""
+        return self.__dict__ | {"_search": None}
+
     def run(
         self,
         positions: Positions,

@@ -18,7 +18,7 @@ from vecchess.chess.bitboards.bits import load_u16
 from vecchess.errors import ConfigError
 from vecchess.jit import inline, part
 from vecchess.machine_limits import MEGABYTE, machine_limits, memory_text
-from vecchess.memory_layout import I32, U8, U16, U32, U64, Array, Record
+from vecchess.memory_layout import I32, U8, U16, U32, U64, Array, HoldsAddresses, Record
 from vecchess.search.kernels.atomic import (
     load_shared,
     prefetch,
@@ -69,7 +69,7 @@ _BUCKET_LINES = tuple(range(0, _WAYS * CacheEntryRecord.dtype.itemsize, 64))
 """Where the cache lines of a bucket begin, in bytes."""
 
 
-class EvaluationCache:
+class EvaluationCache(HoldsAddresses):
     """The storage of one cache, committed by the system as it fills; kernels get ``address``."""
 
     def __init__(self, megabytes: int) -> None:
