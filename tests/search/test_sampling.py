@@ -1,8 +1,10 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vecchess.search.kernels.sampling import softmax_weights
+from vecchess.jit import kernel
+from vecchess.search.kernels.sampling import draw_index, softmax_scale, softmax_weights
 from vecchess.shapes import MAX_MOVES
 
 
@@ -36,6 +38,27 @@ def test_temperature_zero_takes_the_first_of_the_best(accumulators: list[int]) -
 
 def test_equal_accumulators_weigh_the_same() -> None:
     assert (weigh([7] * MAX_MOVES, 0.5) == 1 / MAX_MOVES).all()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 3e38, 1e300, float("inf")])
+def test_scales_beyond_float32_are_its_largest(scale: float) -> None:
+    found = softmax_scale(scale)
+    assert found.dtype == np.float32
+    assert 0 <= found <= np.finfo(np.float32).max
+    assert weigh([5, 5, 3, 5], float(found)).sum() == pytest.approx(1)
+
+
+@kernel
+def _draw(weights, count, total, random):  # type: ignore[no-untyped-def]
+    return draw_index(np.int64(weights.ctypes.data), count, total, random)
+
+
+@pytest.mark.parametrize("total", [0, 6, 100, 2**32 - 1])
+@pytest.mark.parametrize("random", [0, 2**63, 2**64 - 1])
+def test_an_index_is_below_the_count_whatever_the_total(total: int, random: int) -> None:
+    weights = np.array([1, 2, 3, 2**30], np.uint32)
+    index = _draw(weights, 3, np.uint32(total), np.uint64(random))
+    assert 0 <= index < 3
 
 
 def test_fingerprint() -> None:

@@ -39,6 +39,7 @@ from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer.bounds import BoundsReport, check_bounds
 from vecchess.snn.integer.integer_net import SCHEMA, IntegerNet, Layer, describe
+from vecchess.snn.integer.net_file import checked_scale
 from vecchess.snn.presets import WEIGHT_LIMIT, NetConfig
 from vecchess.snn.topology import hidden_layers, input_bits, layer_shapes, reads_activations
 
@@ -207,14 +208,13 @@ def _facts(graph: nir.NIRGraph) -> dict[str, Any]:
     """The description in the graph's metadata, its sizes checked."""
     try:
         facts = parse_json_object(graph.metadata[DESCRIPTION])
-        scales = [facts["policy_scale"], facts["value_scale"]]
         if facts["schema"] != SCHEMA or facts["neurons"] not in ("exact", "lif"):
             raise ValueError("of another version")
-        if not all(isinstance(scale, float) and 0 < scale < 1e6 for scale in scales):
-            raise ValueError("scales")
+        for scale in ("policy_scale", "value_scale"):
+            checked_scale(facts, scale)
         facts["config"] = NetConfig.model_validate(facts["config"])
         facts["exit_rule"]  # null is there too
-    except (KeyError, TypeError, ValueError, ValidationError):
+    except (KeyError, TypeError, ValueError, ValidationError, NetworkError):
         raise NetworkError(
             "is a NIR graph without vecchess's description: from-nir reads what export nir wrote"
         ) from None

@@ -12,7 +12,7 @@ from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.search.batch_search import BatchSearch
-from vecchess.search.kernels.sampling import LOG2_E, softmax_weights
+from vecchess.search.kernels.sampling import softmax_scale, softmax_weights
 from vecchess.search.tablebase import Tablebase
 from vecchess.shapes import MAX_MOVES, POSITION_WORDS
 
@@ -94,12 +94,12 @@ class PolicyPlayer(Player):
         """log2 of the odds for one unit of accumulator after one step."""
         if self._temperature < COLDEST:
             return np.float32(0.0)
-        scale = 1.0 / self._temperature * self._engine.backend.policy_scale * float(LOG2_E)
+        scale = softmax_scale(1.0 / self._temperature * self._engine.backend.policy_scale)
         return np.float32(scale)  # divided by the steps afterwards, as self-play does: same bits
 
     def _values(self, slots: NDArray[np.int64], steps: NDArray[np.float32]) -> NDArray[np.float32]:
         """float32[K]: the score that the mover expects."""
-        scale = np.float32(self._engine.backend.value_scale * float(LOG2_E))
+        scale = softmax_scale(self._engine.backend.value_scale)
         outcomes = np.full(len(slots), 3, np.uint8)
         weights, totals = softmax_weights(self._requests.wdl[slots], outcomes, scale / steps)
         points = 2 * weights[:, 0].astype(np.int64) + weights[:, 1]

@@ -119,7 +119,7 @@ def _draw(forest: Any, tree: Any, count: Any, most: Any, temperature: Any) -> An
         weights[index] = weight
         total += weight
     random = random_u64(forest.seed, tree.number, tree.ply)
-    edge = np.int64(draw_index(weights.address, total, random))
+    edge = np.int64(draw_index(weights.address, count, total, random))
     return edge, np.float64(weights[edge]) / np.float64(total)
 
 

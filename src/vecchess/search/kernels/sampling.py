@@ -8,7 +8,7 @@ multiply-add, no order of summation that matters.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from vecchess.chess.bitboards.bits import load_i32, store_i32
 from vecchess.jit import inline, kernel, paste
@@ -25,6 +25,13 @@ C2 = np.float32(0.24015969038009644)
 C3 = np.float32(0.05581672117114067)
 C4 = np.float32(0.00899391621351242)
 C5 = np.float32(0.0018779411911964417)
+
+
+def softmax_scale(scale: ArrayLike) -> NDArray[np.float32]:
+    """float32: logits of an accumulator unit, in powers of two; no further than float32 reaches,
+    where 0 times infinity would be no number."""
+    largest = np.finfo(np.float32).max
+    return np.minimum(np.asarray(scale, np.float64) * float(LOG2_E), largest).astype(np.float32)
 
 
 @inline
@@ -72,15 +79,16 @@ def _weigh_first_best(accumulators: Any, count: Any, best: Any, weights: Any) ->
 
 
 @inline
-def draw_index(weights: Any, total: Any, random: Any) -> Any:
-    """Index drawn in proportion to weights at the address ``weights`` (uint32, below 2**31).
+def draw_index(weights: Any, count: Any, total: Any, random: Any) -> Any:
+    """Index below ``count``, drawn in proportion to weights at the address ``weights`` (uint32,
+    below 2**31).
 
-    ``random`` is uint64, ``total`` the sum of the weights.
+    ``random`` is uint64, ``total`` the sum of the weights; were it wrong, the last one is drawn.
     """
     left = np.int64(((random >> np.uint64(32)) * np.uint64(total)) >> np.uint64(32))
-    index = 0
+    index = np.int64(0)
     left -= load_i32(weights, 0)
-    while left >= 0:
+    while left >= 0 and index < count - 1:
         index += 1
         left -= load_i32(weights, index)
     return index

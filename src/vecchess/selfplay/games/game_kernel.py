@@ -342,5 +342,6 @@ def _draw_by_policy(
     policy = np.int64(requests.policy.ctypes.data) + game * POLICY_BYTES
     listed = np.int64(weights.ctypes.data)
     total = write_softmax_weights(policy, count, scale, listed)
-    choice = draw_index(listed, total, random_u64(rules.seed, games.number[game], ply))
+    random = random_u64(rules.seed, games.number[game], ply)
+    choice = draw_index(listed, count, total, random)
     return choice, np.float32(weights[choice]) / np.float32(total)

@@ -10,7 +10,7 @@ from vecchess.chess.history import MOST_POSITIONS, Pasts
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import GameConfig, TreeConfig, parse_temperature
 from vecchess.importers.opening_file import read_openings
-from vecchess.search.kernels.sampling import LOG2_E
+from vecchess.search.kernels.sampling import softmax_scale
 from vecchess.selfplay.games.game_log import NO_PAGE, num_tags
 from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import VALUE_UNIT
@@ -187,11 +187,11 @@ def _policy_scale(temperature: NDArray[np.float64], scale: float) -> NDArray[np.
     """float32[max_plies]: the network's ``scale`` with the temperature of each ply in it."""
     cold = temperature < 1e-3
     inverse = np.where(cold, 0.0, 1.0 / np.where(cold, 1.0, temperature))
-    return (inverse * scale * float(LOG2_E)).astype(np.float32)
+    return softmax_scale(inverse * scale)
 
 
 def _value_scale(scale: float) -> np.float32:
-    return np.float32(scale * float(LOG2_E))
+    return np.float32(softmax_scale(scale))
 
 
 def _words_below(share: float) -> np.uint64:

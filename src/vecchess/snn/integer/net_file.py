@@ -11,7 +11,6 @@ Decision 37.
 """
 
 import json
-import math
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -35,6 +34,8 @@ SHIPPED_NET = Path(__file__).parents[2] / "nets" / f"{DEFAULT_NET}{SUFFIX}"
 HUB_WEIGHTS, HUB_CONFIG = "model.safetensors", "config.json"
 """Files of a network's folder in the layout of ``huggingface_hub``; see ``export.hub_folder``."""
 METADATA_KEY = "vecchess"
+SCALES = 2.0**-64, 2.0**64
+"""Least and largest logit of an accumulator unit."""
 DTYPES: dict[str, type[np.generic]] = {"weight": np.int8, "shift": np.uint8, "bias": np.int32}
 
 
@@ -135,8 +136,8 @@ def _parse(data: bytes) -> IntegerNet:
     net = IntegerNet(
         config=config,
         layers=_layers(config, tensors),
-        policy_scale=_positive(description, "policy_scale"),
-        value_scale=_positive(description, "value_scale"),
+        policy_scale=checked_scale(description, "policy_scale"),
+        value_scale=checked_scale(description, "value_scale"),
         exit_rule=description.get("exit_rule"),
         calibration=description.get("calibration"),
     )
@@ -195,8 +196,11 @@ def _check_tensor(
         raise NetworkError(f"has {name} as {found}, not {np.dtype(dtype)}{list(shape)}")
 
 
-def _positive(description: dict[str, Any], key: str) -> float:
+def checked_scale(description: dict[str, Any], key: str) -> float:
+    """A scale of an untrusted description; raises NetworkError for one that kernels, which count
+    in float32, cannot tell from 0 or infinity."""
     value = description.get(key)
-    if not isinstance(value, float) or not math.isfinite(value) or value <= 0:
-        raise NetworkError(f"has no positive {key}")
+    if not isinstance(value, float) or not SCALES[0] <= value <= SCALES[1]:
+        wants = f"a number from {SCALES[0]:.3g} to {SCALES[1]:.3g}"
+        raise NetworkError(f"has no {key} that is {wants}")
     return value

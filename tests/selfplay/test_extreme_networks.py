@@ -1,0 +1,43 @@
+"""Networks with numbers at the edges of what a file may hold play legal games, always the same."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.selfplay.playing import play, replay
+from tests.snn.positions import random_positions
+from vecchess.chess.planes import NUM_PLANES
+from vecchess.config import GameConfig, TreeConfig
+from vecchess.inference.backend_registry import open_backend
+from vecchess.inference.exit_rule import ExitRule
+from vecchess.snn.initialise import new_network
+from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.net_file import SCALES, load_net, save_net
+from vecchess.snn.presets import NetConfig
+
+
+@pytest.fixture(scope="module")
+def network() -> IntegerNet:
+    config = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=2)
+    return new_network(config, 1, random_positions(16, 1)[0][:, :NUM_PLANES])
+
+
+@pytest.mark.parametrize("search", ["none", "gumbel", "puct"])
+@pytest.mark.parametrize("temperature", ["0.001", "1", "10"])
+@pytest.mark.parametrize("scale", SCALES)
+def test_scales_at_their_limits(
+    network: IntegerNet, tmp_path: Path, scale: float, temperature: str, search: str
+) -> None:
+    save_net(replace(network, policy_scale=scale, value_scale=scale), tmp_path / "net")
+    net = load_net(tmp_path / "net")
+    config = GameConfig(max_plies=30, temperature=temperature)
+    tree = TreeConfig(search=search, sims=4, cache_mb=0) if search != "none" else None
+    games = [
+        play(config, 3, open_backend("cpu", net, slots, ExitRule()), seats=3, tree=tree)
+        for slots in (3, 7)
+    ]
+    assert games[0].digest() == games[1].digest()
+    assert len(replay(games[0])) == 3
+    assert (games[0].win.astype(np.int64) + games[0].draw <= 511).all()
