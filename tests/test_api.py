@@ -10,6 +10,7 @@ import pytest
 
 import vecchess
 from tests.system.commands import inside
+from vecchess.store import status_file
 from vecchess.store.sources import read_games
 
 MATE_IN_ONE = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
@@ -99,11 +100,14 @@ def test_a_run_stops_where_the_caller_says_so_and_goes_on_later(tmp_path: Path) 
 
 
 def test_a_training_tells_where_its_network_is(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(status_file, "INTERVAL_S", 0.01)
     told: list[dict[str, object]] = []
+    net = tmp_path / "net.toml"
+    net.write_text("blocks = 1\nchannels = 32\n")
     run = vecchess.train(
-        "tiny", iterations=1, positions_per_iter=480, seats=12, batch_size=64, sims=2,
+        str(net), iterations=1, positions_per_iter=160, seats=4, batch_size=64, sims=2,
         eval_games=2, run_dir=tmp_path / "run", on_progress=told.append, **SHORT,
     )  # fmt: skip
     assert capfd.readouterr() == ("", "")

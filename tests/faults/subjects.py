@@ -83,6 +83,29 @@ def _match(folder: Path) -> list[object]:
     return ["match", *players, "--pgn", folder / "games.pgn"]
 
 
+def _uci(name: str, net: str) -> Subject:
+    """net: of the folder above that of the process, or built in."""
+    return Subject(
+        name,
+        [
+            Phase("before uci", _at_once, is_early=True),
+            Phase("loading", _told(r"uciok")),
+            Phase("idle", _told(r"readyok")),
+            Phase("searching", _told(r"No such option: idle")),
+            Phase("pondering", _told(r"bestmove")),
+        ],
+        lambda folder: ["uci", "--net", net.format(folder=folder.parent)],
+        says={
+            "before uci": "uci",
+            "loading": "isready",
+            "idle": "setoption name idle value 1",
+            "searching": "go movetime 1000",
+            "pondering": "position startpos moves e2e4 e7e5\ngo ponder wtime 1500 btime 1500\n",
+        },
+        heeds=False,
+    )
+
+
 MANIFEST = "run/games/manifest.jsonl"
 METRICS = "run/metrics.jsonl"
 SUBJECTS = [
@@ -123,23 +146,6 @@ SUBJECTS = [
         ],
         _match,
     ),
-    Subject(
-        "uci",
-        [
-            Phase("before uci", _at_once, is_early=True),
-            Phase("loading", _told(r"uciok")),
-            Phase("idle", _told(r"readyok")),
-            Phase("searching", _told(r"No such option: idle")),
-            Phase("pondering", _told(r"bestmove")),
-        ],
-        lambda folder: ["uci", "--net", folder.parent / "net.toml"],
-        says={
-            "before uci": "uci",
-            "loading": "isready",
-            "idle": "setoption name idle value 1",
-            "searching": "go movetime 1500",
-            "pondering": "position startpos moves e2e4 e7e5\ngo ponder wtime 1500 btime 1500\n",
-        },
-        heeds=False,
-    ),
+    _uci("uci", "{folder}/net.toml"),
+    _uci("uci without torch", "material"),
 ]

@@ -93,9 +93,9 @@ def test_generations_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mo
             result = supervisor.play(files[number % 2], range(4 * number, 4 * number + 4))
             assert result.stats.games == 4
 
-        assert_nothing_grows(generation, warm=5, times=15)
+        assert_nothing_grows(generation, warm=4, times=8)
         assert supervisor.assigner.restarts == 0
-    assert run.records().num_games == 80
+    assert run.records().num_games == 48
 
 
 def test_loaders_leave_nothing_behind(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from vecchess.errors import ConfigError
 
 
 @pytest.mark.parametrize(
-    "points", [40, pytest.param(500, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
+    "points", [20, pytest.param(500, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
 )
 def test_reads_that_fail_lose_and_double_nothing(points: int) -> None:
     report = reads.suffer(points, seed=points)

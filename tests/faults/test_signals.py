@@ -24,7 +24,7 @@ from vecchess_cli.main import run
 
 
 def test_a_conversation_in_each_of_its_phases() -> None:
-    assert torment("uci", times=4, seed=1, at_a_time=4)["wrong"] == []
+    assert torment("uci without torch", times=4, seed=1, at_a_time=4)["wrong"] == []
 
 
 @pytest.mark.slow

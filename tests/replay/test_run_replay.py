@@ -32,7 +32,7 @@ from vecchess.store.run_pins import GAMES_VERSION, PlayedBy
 from vecchess.store.shard import write_shard
 
 CPU = {"gpus": "cpu"}
-GAMES = 24
+GAMES = 12
 
 
 def verify(

@@ -6,7 +6,7 @@ from pathlib import Path
 import chess
 import pytest
 
-from tests.system.commands import inside
+from tests.system.commands import inside, last_json
 from tests.uci.talk import Talk
 
 NET = "module:tests.networks.modules:leaking?least=2"
@@ -15,27 +15,23 @@ GAMES = ("--max-plies", "12", "--gpus", "cpu", "--quiet")
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three games in two workers."""
+    """Three games, and a fourth by another worker later on."""
     folder = tmp_path_factory.mktemp("own") / "run & more"
     done = inside(
-        "selfplay", "--net", NET, "--games", 3, *GAMES[:2], "--gpus", "cpu:2", "--quiet",
-        "--run-dir", folder,
+        "selfplay", "--net", NET, "--games", 3, *GAMES, "--run-dir", folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    before = (folder / "nets" / "latest.json").read_text()
+    done = inside("selfplay", "--resume", "--run-dir", folder, "--games", 4, *GAMES[2:])
+    assert done.returncode == 0, done.stderr
+    assert (folder / "nets" / "latest.json").read_text() == before
+    assert len(list((folder / "nets").glob("*.safetensors"))) == 1
     return folder
 
 
-def test_games_are_replayed_with_the_runs_own_weights(run_dir: Path) -> None:
-    done = inside("replay", run_dir, "--verify-all", 3, "--json")
-    assert done.returncode == 0, done.stderr
-
-
-def test_a_run_goes_on_with_its_own_weights(run_dir: Path) -> None:
-    before = (run_dir / "nets" / "latest.json").read_text()
-    done = inside("selfplay", "--resume", "--run-dir", run_dir, "--games", 4, *GAMES[2:])
-    assert done.returncode == 0, done.stderr
-    assert (run_dir / "nets" / "latest.json").read_text() == before
-    assert len(list((run_dir / "nets").glob("*.safetensors"))) == 1
+def test_games_of_all_workers_are_replayed_with_the_runs_own_weights(run_dir: Path) -> None:
+    done = inside("replay", run_dir, "--verify-all", 4, "--json")
+    assert last_json(done)["identical"] == 4
 
 
 def test_weights_name_their_module(run_dir: Path) -> None:

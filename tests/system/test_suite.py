@@ -34,11 +34,11 @@ def test_players_stand_in_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_endings_and_puzzles_have_suites_of_their_own() -> None:
-    facts = last_json(inside("suite", "endings", "minimax:2", "--limit", 2, "--json"))
+    facts = last_json(inside("suite", "endings", "minimax:1", "--limit", 2, "--json"))
     assert list(facts["players"][0]["groups"]) == ["KQK", "KRK", "KBBK", "KPK"]
     assert facts["positions"] == 8
-    facts = last_json(inside("suite", "puzzles", "greedy", "--limit", 20, "--json"))
-    assert (facts["suite"], facts["positions"]) == ("puzzles.epd", 20)
+    facts = last_json(inside("suite", "puzzles", "greedy", "--limit", 5, "--json"))
+    assert (facts["suite"], facts["positions"]) == ("puzzles.epd", 5)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def test_games_of_the_newest_weights_are_learnt_from(objective: str, tmp_path: P
     run = tmp_path / "run"
     sims = [] if objective == "ppo" else ["--sims", 2]
     quick = [*QUICK[: QUICK.index("--sims")], *QUICK[QUICK.index("--sims") + 2 :], *sims]
+    quick += ["--positions-per-iter", 32, "--seats", 4, "--max-plies", 8, "--batch-size", 32]
     common = ["train", "--objective", objective, *quick, "--net", NET, "--lr", 1e-3]
     assert inside(*common, "--run-dir", run).returncode == 0
     second = newest(run)

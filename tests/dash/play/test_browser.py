@@ -21,6 +21,11 @@ PAWN_ENDING = "7k/4P3/5K2/8/8/8/8/8 w - - 0 1"
 NETWORK = "first/first-s0-d0"
 PATIENCE_MS, WAIT_MS = 20_000, 200_000
 """For the page; for an engine, which may have to be compiled."""
+CHOSEN = f"""() => {{
+    if (!sessionStorage.getItem("vecchess-play"))
+        sessionStorage.setItem("vecchess-play", JSON.stringify({{ network: "{NETWORK}" }}));
+}}"""
+"""As if the network had been chosen before: no process is started for the default one."""
 REFUSED = "the server responded with a status of 400"
 
 
@@ -34,8 +39,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextmanager
-def opened(browser: Browser, address: str, **settings: Any) -> Iterator[Page]:
-    """The play page; it must not complain of anything but refusals."""
+def opened(
+    browser: Browser, address: str, has_engines: bool = True, **settings: Any
+) -> Iterator[Page]:
+    """The play page; it must not complain of anything but refusals. Without engines nothing has
+    been chosen, and what needs an engine is refused."""
     size = {"width": 1400, "height": 900}
     context = browser.new_context(**({"viewport": size, "reduced_motion": "reduce"} | settings))
     page, complaints = context.new_page(), []
@@ -46,10 +54,14 @@ def opened(browser: Browser, address: str, **settings: Any) -> Iterator[Page]:
         "console",
         lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None,
     )
+    if has_engines:
+        context.add_init_script(f"({CHOSEN})()")
+    else:
+        refusal = {"status": 400, "json": {"error": "no engines here"}}
+        page.route(re.compile("/api/play/(spikes|analyse)"), lambda it: it.fulfill(**refusal))
     page.goto(f"{address}/#/play")
     page.wait_for_selector("cg-board piece")
-    assert page.get_by_label("Network").input_value() == "default"
-    page.get_by_label("Network").select_option(NETWORK)
+    expect(page.get_by_label("Network")).to_have_value(NETWORK if has_engines else "default")
     try:
         yield page
     finally:
@@ -239,8 +251,7 @@ FIRST_FRAME = """() => {
 
 def test_board_and_list_of_moves_change_in_one_frame(browser: Browser, address: str) -> None:
     """A click right after the list has changed must not meet the board of the move before."""
-    with opened(browser, address) as page:
-        page.get_by_label("Network").select_option("material")
+    with opened(browser, address, has_engines=False) as page:
         page.get_by_role("button", name="Analyse", exact=True).click()
         player = Player(page)
         player.move("e2e4")
@@ -267,6 +278,7 @@ def test_it_passes_axe_in_both_themes_and_on_a_phone(
     with opened(browser, address, color_scheme=theme, viewport=size) as page:
         page.get_by_role("button", name="Analyse", exact=True).click()
         expect(page.locator(".lines li")).to_have_count(3, timeout=WAIT_MS)
+        page.get_by_role("button", name="Pause").click()
         page.locator(".layers td").first.click()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert_accessible(page)

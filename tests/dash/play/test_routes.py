@@ -3,8 +3,8 @@
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -12,14 +12,15 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from tests.dash.play.site import play_app, served, tiny_network
 from vecchess.analysis.parse_position import STARTPOS, position_reached, request_at
 from vecchess.analysis.spike_trace import SpikeTracer
 from vecchess.chess.planes import num_planes
+from vecchess.dash.play import play_engine
+from vecchess.dash.play import service as play_service
 from vecchess.dash.play.parse_requests import MOST_BYTES
-from vecchess.dash.play.play_engine import NICENESS, PlayStrength
+from vecchess.dash.play.play_engine import PlayStrength
 from vecchess.dash.play.service import MOST_REQUESTS, PlayService
 from vecchess.snn.integer.net_file import load_net
 
@@ -27,16 +28,32 @@ BACK_RANK = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"
 MATED = ["f2f3", "e7e5", "g2g4", "d8h4"]
 MODULE = "module:tests.networks.modules:leaking?least=2"
 PATIENCE_S = 20.0
+NICENESS = 1
+"""Less than is usual: other tests must not hold these up for long."""
 
 
 class Table:
     """A service with a spiking network and a ReLU one, and a client."""
 
-    def __init__(self, service: PlayService, client: TestClient, nets: dict[str, Path]) -> None:
+    def __init__(self, service: PlayService, client: httpx.Client, nets: dict[str, Path]) -> None:
         self.service, self.client, self.nets = service, client, nets
+        self.address = str(client.base_url).rstrip("/")
 
-    def ask(self, path: str, headers: Mapping[str, str] | None = None, **body: Any) -> Any:
-        return self.client.post(f"/api/play{path}", json=body, headers=dict(headers or {}))
+    @property
+    def running(self) -> dict[str, int]:
+        """The processes that run, by network."""
+        names = {str(file): name for name, file in self.nets.items()}
+        running = self.service.engines.running.items()
+        return {names.get(net, net): engine.pid for net, engine in running}
+
+    def ask(self, path: str, timeout: float = 60, **body: Any) -> Any:
+        return self.client.post(f"/api/play{path}", json=body, timeout=timeout)
+
+    @contextmanager
+    def analysis(self, **body: Any) -> Iterator[Iterator[str]]:
+        """The lines of an analysis, which is hung up at the end of the block."""
+        with self.client.stream("POST", "/api/play/analyse", json=body) as answer:
+            yield answer.iter_lines()
 
     def events(self, path: str, **body: Any) -> list[dict[str, Any]]:
         answer = self.ask(path, **body)
@@ -48,6 +65,7 @@ class Table:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
+    """One for all: a process for each network, which takes seconds to start."""
     folder = tmp_path_factory.mktemp("nets")
     nets = {
         f"run/{neuron}": tiny_network(folder / f"{neuron}.safetensors", neuron)
@@ -57,10 +75,16 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     async def networks() -> dict[str, Path]:
         return nets
 
-    service = PlayService(networks, [MODULE])
-    with TestClient(play_app(service)) as client:
-        yield Table(service, client, nets)
-        pids = [engine.pid for engine in service.engines.running.values()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(play_service, "MOST_ENGINES", 5)
+        patch.setattr(play_engine, "NICENESS", NICENESS)
+        service = PlayService(networks, [MODULE])
+        with (
+            served(lambda: play_app(service)) as address,
+            httpx.Client(base_url=address, timeout=60) as client,
+        ):
+            yield Table(service, client, nets)
+            pids = [engine.pid for engine in service.engines.running.values()]
     for pid in pids:
         assert is_gone(pid), "nothing is left running"
 
@@ -89,10 +113,10 @@ def test_what_is_offered(table: Table) -> None:
         ({"content-type": "application/x-www-form-urlencoded"}, 415),
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
-        ({"origin": "http://testserver:81"}, 403),
+        ({"origin": "http://127.0.0.1:81"}, 403),
         ({"sec-fetch-site": "cross-site"}, 403),
         ({"sec-fetch-site": "same-site"}, 403),
-        ({"origin": "http://testserver", "sec-fetch-site": "same-origin"}, 200),
+        ({"origin": "ADDRESS", "sec-fetch-site": "same-origin"}, 200),
         ({"content-type": "application/json; charset=utf-8"}, 200),
     ],
 )
@@ -104,6 +128,7 @@ def test_other_sites_cannot_ask(
     if path in ("/spikes", "/move", "/analyse"):
         body["network"] = "material"
     sent = {"content-type": "application/json"} | headers
+    sent = {name: value.replace("ADDRESS", table.address) for name, value in sent.items()}
     answer = table.client.post(f"/api/play{path}", content=json.dumps(body), headers=sent)
     refused = path == "/spikes" and status == 200  # the game is over, which is a fault of its own
     assert answer.status_code == (400 if refused else status)
@@ -164,6 +189,24 @@ def test_a_game_is_read_and_written(table: Table) -> None:
     assert resigned["pgn"].rstrip().endswith("1. e4 1-0")
 
 
+def test_spikes_of_places_left_behind_are_not_waited_for(table: Table) -> None:
+    """A browser hangs up at each arrow key, while the process may still be starting: these requests
+    are the first for their network."""
+    asked = {"network": "run/lif"}
+    for patience in (0.02, 0.05) * MOST_REQUESTS:
+        with suppress(httpx.TimeoutException):
+            table.ask("/spikes", timeout=patience, **asked, moves=["e2e4"])
+    seen = table.ask("/spikes", **asked)
+    assert seen.status_code == 200
+    assert {move["uci"][1] for move in seen.json()["policy"]} <= {"1", "2"}, "not a late answer"
+    first = table.running["run/lif"]
+    for patience in (0.001, 0.003, 0.01) * MOST_REQUESTS:
+        with suppress(httpx.TimeoutException):
+            table.ask("/spikes", timeout=patience, **asked, moves=["e2e4"])
+    assert table.ask("/spikes", **asked).json() == seen.json()
+    assert table.running["run/lif"] == first, "it is one process all the time"
+
+
 def test_the_engine_moves_by_its_strength(table: Table) -> None:
     for strength in ({"sims": 16}, {"sims": 256}, {"elo": 700}):
         *_, event = table.events("/move", network="material", start=BACK_RANK, **strength)
@@ -197,7 +240,7 @@ def test_the_policy_alone_plays_what_the_neurons_say(table: Table) -> None:
 
 def test_the_engine_gives_way_to_everything_else(table: Table) -> None:
     table.events("/move", network="material", start=BACK_RANK, sims=16)
-    pid = table.service.engines.running["material"].pid
+    pid = table.running["material"]
     assert os.getpriority(os.PRIO_PROCESS, pid) == NICENESS
     for thread in Path(f"/proc/{pid}/task").iterdir():
         assert os.getpriority(os.PRIO_PROCESS, int(thread.name)) == NICENESS
@@ -256,9 +299,9 @@ def test_a_module_of_the_user_plays(table: Table) -> None:
 def test_a_dead_engine_is_one_line_and_the_game_goes_on(table: Table) -> None:
     place = {"network": "material", "start": BACK_RANK, "sims": 16}
     table.events("/move", **place)
-    engine = table.service.engines.running["material"]
-    os.kill(engine.pid, signal.SIGKILL)
-    assert is_gone(engine.pid)
+    engine = table.running["material"]
+    os.kill(engine, signal.SIGKILL)
+    assert is_gone(engine)
     first = table.events("/move", **place)[-1]
     if "error" in first:  # its end had not been noticed yet
         assert "engine ended" in first["error"]
@@ -271,9 +314,9 @@ def test_an_engine_that_cannot_start_says_why(table: Table) -> None:
     broken.write_bytes(b"no network")
     table.nets["run/broken"] = broken
     try:
-        event = table.events("/move", network="run/broken")[-1]
-        assert "safetensors" in event["error"]
-        assert table.ask("/spikes", network="run/broken").status_code == 400
+        answer = table.ask("/spikes", network="run/broken")
+        assert answer.status_code == 400
+        assert "safetensors" in answer.json()["error"]
         broken.unlink()
         event = table.events("/move", network="run/broken")[-1]
         assert "there is no network file" in event["error"]
@@ -296,84 +339,47 @@ def test_requests_for_work_are_limited(table: Table) -> None:
     assert table.ask("/spikes", network="run/lif").status_code == 200
 
 
-def test_spikes_of_places_left_behind_are_not_waited_for(table: Table) -> None:
-    """A browser hangs up at each arrow key, while the process may still be starting."""
-
-    async def networks() -> dict[str, Path]:
-        return table.nets
-
-    service, network = PlayService(networks), str(table.nets["run/lif"])
-    with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
-        url, asked = f"{address}/api/play/spikes", {"network": "run/lif"}
-        for patience in (0.02, 0.05) * MOST_REQUESTS:
-            with suppress(httpx.TimeoutException):
-                client.post(url, json=asked | {"moves": ["e2e4"]}, timeout=patience)
-        seen = client.post(url, json=asked)
-        assert seen.status_code == 200
-        assert seen.json() == table.ask("/spikes", **asked).json(), "not a late answer"
-        first = service.engines.running[network].pid
-        for patience in (0.001, 0.003, 0.01) * MOST_REQUESTS:
-            with suppress(httpx.TimeoutException):
-                client.post(url, json=asked | {"moves": ["e2e4"]}, timeout=patience)
-        assert client.post(url, json=asked).json() == seen.json()
-        assert service.engines.running[network].pid == first, "it is one process all the time"
-
-
 def test_spikes_are_shown_during_an_analysis(table: Table) -> None:
-    async def networks() -> dict[str, Path]:
-        return table.nets
-
-    service = PlayService(networks)
-    with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
-        asked = {"network": "run/lif", "moves": ["e2e4"]}
-        expected = client.post(f"{address}/api/play/spikes", json=asked).json()
-        analysis = asked | {"sims": 20_000}
-        with client.stream("POST", f"{address}/api/play/analyse", json=analysis) as answer:
-            said = answer.iter_lines()
-            next(line for line in said if "thinking" in line)
-            seen = client.post(f"{address}/api/play/spikes", json=asked).json()
-            assert seen == expected
-            assert "thinking" in next(line for line in said if line)
-        assert len(service.engines.running) == 1
-
-
-def test_idle_processes_end_and_hanging_up_stops_an_analysis(table: Table) -> None:
-    async def networks() -> dict[str, Path]:
-        return table.nets
-
-    service, network = PlayService(networks, idle_s=1.0), str(table.nets["run/lif"])
-    with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
-        client.post(f"{address}/api/play/spikes", json={"network": "run/lif"})
-        observer = service.engines.running[network].pid
-        asked = {"network": "material", "sims": 20_000, "moves": ["e2e4"]}
-        with client.stream("POST", f"{address}/api/play/analyse", json=asked) as answer:
-            said = (line for line in answer.iter_lines() if "thinking" in line)
-            next(said)
-            engine = service.engines.running["material"].pid
-        assert all(is_gone(pid) for pid in (observer, engine))
-        assert service.engines.running == {}
+    asked = {"network": "run/lif", "moves": ["e2e4"]}
+    expected, running = table.ask("/spikes", **asked).json(), table.running
+    with table.analysis(**asked, sims=20_000) as said:
+        next(line for line in said if "thinking" in line)
+        assert table.ask("/spikes", **asked).json() == expected
+        assert "thinking" in next(line for line in said if line)
+    assert table.running == running
 
 
 def test_whoever_asks_may_go_away_at_any_time(table: Table) -> None:
-    async def networks() -> dict[str, Path]:
-        return table.nets
+    place = {"network": "material", "start": STARTPOS}
+    table.events("/move", **place, sims=1)
+    pids = {table.running["material"]}
+    for turn in range(6):
+        asked = place | {"sims": 1000, "moves": ["e2e4", "e7e5"][: turn % 3]}
+        path = "/move" if turn % 4 == 3 else "/analyse"
+        with table.client.stream("POST", f"/api/play{path}", json=asked) as answer:
+            said = answer.iter_lines()
+            for _ in range(turn % 5):
+                next(said, "")
+        pids |= {table.running["material"]}
+    *_, event = table.events("/move", **place | {"start": BACK_RANK, "sims": 16})
+    assert event["game"]["plies"][-1]["san"] == "Ra8#"
+    assert pids == {table.running["material"]}, "it is one engine all the time"
 
-    service = PlayService(networks)
-    with served(lambda: play_app(service)) as address, httpx.Client(timeout=60) as client:
-        place = {"network": "material", "start": STARTPOS}
-        url, pids = f"{address}/api/play", set()
-        for turn in range(12):
-            asked = place | {"sims": 1000, "moves": ["e2e4", "e7e5"][: turn % 3]}
-            path = "/move" if turn % 4 == 3 else "/analyse"
-            with client.stream("POST", url + path, json=asked) as answer:
-                said = answer.iter_lines()
-                for _ in range(turn % 5):
-                    next(said, "")
-            pids |= {engine.pid for engine in service.engines.running.values()}
-        answer = client.post(f"{url}/move", json=place | {"start": BACK_RANK, "sims": 16})
-        assert "Ra8#" in answer.text
-        pids |= {service.engines.running["material"].pid}
-        assert len(pids) == 1, "it is one engine all the time"
+
+def test_idle_processes_end_and_hanging_up_stops_an_analysis(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine is not idle while it searches, and nobody but the one who asks ends the search."""
+    monkeypatch.setattr(table.service.engines, "_idle_s", 0.2)
+    asked = {"network": "material", "sims": 20_000, "moves": ["e2e4"]}
+    with table.analysis(**asked) as said:
+        thinking = (line for line in said if "thinking" in line)
+        next(thinking)
+        engine = table.running["material"]
+        sleep(0.3)
+        next(thinking)
+    assert is_gone(engine)
+    assert "material" not in table.running
 
 
 def test_strengths() -> None:
