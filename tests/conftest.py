@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import copy
 import gc
 import hashlib
 import math
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,14 @@ from vecchess.runtime.torch_environment import prepare_environment
 
 # As the program does before it imports torch: otherwise OpenMP's threads spin in every training.
 prepare_environment()
+if os.environ.get("PYTEST_XDIST_WORKER"):  # known when numpy is imported
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import torch  # noqa: E402
+
+from vecchess.snn import create  # noqa: E402
+from vecchess.snn.integer.integer_net import IntegerNet  # noqa: E402
+from vecchess.snn.presets import NetConfig  # noqa: E402
 
 # Files are compiled once, not in each of some hundred processes, where a container forbids that.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -29,6 +37,16 @@ gc.disable()
 
 if os.environ.get("PYTEST_XDIST_WORKER"):
     torch.set_num_threads(1)
+
+# A network of the same sizes and seed is made once in each test process: that takes a second.
+_make_network = cache(create.create_sized)
+
+
+def _made_network(config: NetConfig, seed: int) -> IntegerNet:
+    return copy.deepcopy(_make_network(config, seed))
+
+
+pytest.MonkeyPatch().setattr(create, "create_sized", _made_network)
 
 # Without a GPU Triton's kernels run in its interpreter, which has to be known when Triton is
 # imported; whoever compiles with torch imports it.

@@ -110,30 +110,25 @@ def call_in(sources: Path, cache: Path) -> tuple[int, int]:
 
 
 def test_equal_sources_share_kernels_and_changed_ones_never_do(tmp_path: Path) -> None:
-    """Wherever they lie and whenever they were written; the change is in an inlined function."""
+    """Wherever they lie and whenever they were written; the change is in an inlined function. Two
+    processes that begin at once compile a kernel once."""
     skipped = shutil.ignore_patterns("__pycache__", "*.png", "*.js", "*.css")
     for name in ("first", "second"):
         shutil.copytree(PACKAGE, tmp_path / name / "vecchess", ignore=skipped)
     source = tmp_path / "second" / "vecchess" / "rng.py"
     os.utime(source, (1, 1))
-    result, hits = call_in(tmp_path / "first", tmp_path / "cache")
-    assert hits == 0
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(call_in, tmp_path / "first", tmp_path / "cache") for _ in range(2)]
+    (result, hits), other = (call.result() for call in calls)
+    assert (other[0], sorted((hits, other[1]))) == (result, [0, 1]), "one of them compiled"
     assert call_in(tmp_path / "second", tmp_path / "cache") == (result, 1)
     times = source.stat()
     source.write_text(source.read_text().replace("np.uint64(31)", "np.uint64(33)"))
     os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
-    other, hits = call_in(tmp_path / "second", tmp_path / "cache")
-    assert other != result
+    changed, hits = call_in(tmp_path / "second", tmp_path / "cache")
+    assert changed != result
     assert hits == 0
     assert call_in(tmp_path / "first", tmp_path / "cache") == (result, 1)
-
-
-def test_two_processes_compile_a_kernel_once(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        calls = [pool.submit(call_in, PACKAGE.parent, tmp_path) for _ in range(2)]
-    results, hits = zip(*(call.result() for call in calls), strict=True)
-    assert len(set(results)) == 1
-    assert sorted(hits) == [0, 1]
 
 
 def test_waiting_for_another_process_that_compiles_counts_as_compiling(tmp_path: Path) -> None:

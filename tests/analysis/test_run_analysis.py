@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.chess.walks import men_before
+from vecchess.analysis import run_analysis
 from vecchess.analysis.parse_position import STARTPOS, position_after
 from vecchess.analysis.run_analysis import ENDS, Analysis, Variation, analyse, lanes_for
 from vecchess.chess.planes import MATERIAL_WEIGHTS, NUM_PLANES, encode_planes, num_planes
@@ -164,13 +165,14 @@ def test_a_tree_that_is_full_says_so() -> None:
     assert (found.simulations, found.stopped_by) == (20_000, "simulations")
 
 
-def test_progress_reports_grow() -> None:
+def test_progress_reports_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_analysis, "UPDATE_S", 0.01)
     seen: list[Analysis] = []
-    found = find(MIDDLEGAME, on_progress=seen.append, sims=50_000, lanes=1)
+    found = find(MIDDLEGAME, on_progress=seen.append, sims=10_000, lanes=1)
     assert len(seen) > 1
     assert all(later.simulations > earlier.simulations for earlier, later in pairwise(seen))
     assert {analysis.stopped_by for analysis in seen} == {""}
-    assert found.simulations == 50_000
+    assert found.simulations == 10_000
 
 
 def test_a_draw_has_the_worth_it_is_given() -> None:

@@ -40,9 +40,9 @@ def test_perft_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_movegen_plays_the_same_games_with_any_threads() -> None:
-    one, two = movegen.run(30, 1, 5), movegen.run(30, 2, 5)
+    one, two = movegen.run(10, 1, 5), movegen.run(10, 2, 5)
     for result in (one, two):
-        assert sum(result["outcomes"].values()) == result["games"] == 30
+        assert sum(result["outcomes"].values()) == result["games"] == 10
         assert result["ratio_python_chess"] > 1
     assert one["outcomes"] == two["outcomes"]
     assert one["plies"] == two["plies"]

@@ -72,6 +72,8 @@ def test_smoke_runs_here_and_stops_where_answers_differ(
     assert results.found["steps"]["launches"] == smoke.QUICK_STEPS
     given = iter([some_answers(3), some_answers()])
     monkeypatch.setattr(smoke, "answers", lambda backend, questions: next(given))
+    unasked = SimpleNamespace(tile=SimpleNamespace(), nbytes=1)
+    monkeypatch.setattr(Setting, "open", lambda *given: unasked)
     results = Results()
     with pytest.raises(SystemExit, match="3 of 4 answers are not the processor's"):
         smoke.smoke(quick, results)

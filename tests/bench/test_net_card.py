@@ -140,8 +140,8 @@ def test_a_batch_counts_as_its_positions() -> None:
 
 
 def test_the_card_of_the_network_of_vecchess() -> None:
-    card = net_card("default", limit=40)
-    suite = BestMoveSuite(MOVES, 40)
+    card = net_card("default", limit=16)
+    suite = BestMoveSuite(MOVES, 16)
     (result,) = run_suite(["net:default"], suite, MatchConfig(gpus="cpu"))
     exits = card["with_exits"]
     assert exits["classification_accuracy"] == result.hits.mean().round(4)

@@ -16,7 +16,7 @@ def test_one_parent_with_simulated_workers() -> None:
     """They are given games, their shards are recorded, and the dead are replaced."""
     rates = ["--games-per-s", "400", "--shard-games", "100", "--stats-s", "0.2", "--life-s", "1"]
     done = subprocess.run(
-        [sys.executable, "-m", "bench.scale.parent", "--workers", "4", "--seconds", "3", *rates],
+        [sys.executable, "-m", "bench.scale.parent", "--workers", "4", "--seconds", "2", *rates],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -39,7 +39,7 @@ def test_one_parent_with_simulated_workers() -> None:
 def test_the_store_with_thousands_of_workers() -> None:
     """Parts are measured, then put together: the busier the parent, the longer messages wait."""
     done = subprocess.run(
-        [sys.executable, "-m", "bench.scale.store", "--lines", "100", "1000"],
+        [sys.executable, "-m", "bench.scale.store", "--lines", "50", "400"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -54,4 +54,4 @@ def test_the_store_with_thousands_of_workers() -> None:
     waits = [run["wait_p99_ms"] for run in limit["waits"]]
     assert waits == sorted(waits)
     assert [run["workers"] for run in limit["waits"]][1] < limit["workers"]
-    assert [run["lines"] for run in report["runs"]] == [100, 1000]
+    assert [run["lines"] for run in report["runs"]] == [50, 400]

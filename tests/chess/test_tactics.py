@@ -63,7 +63,7 @@ def bits(squares: set[int], turn: chess.Color) -> int:
 
 
 def test_planes_are_those_of_python_chess() -> None:
-    seen = [board.copy() for board in boards(size(1500, 300), 5)]
+    seen = [board.copy() for board in boards(size(1300, 300), 5)]
     positions = np.stack([from_board(board) for board in seen])
     planes = encode_planes(positions, num_planes=num_planes(1, tactical=True))
     assert np.array_equal(planes[:, :NUM_PLANES], encode_planes(positions))

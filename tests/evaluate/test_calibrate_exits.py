@@ -35,7 +35,7 @@ def network() -> IntegerNet:
 @pytest.fixture(scope="module")
 def games(network: IntegerNet) -> GameRecords:
     backend = open_backend("cpu", network, 16, ExitRule.never())
-    return play(GameConfig(max_plies=24, random_plies=4), 24, backend, seats=32)
+    return play(GameConfig(max_plies=24, random_plies=4), 12, backend, seats=32)
 
 
 @pytest.fixture
@@ -58,10 +58,10 @@ def test_rule_and_measurements_are_stored_in_place(folder: Path, network: Intege
     calibration = stored.calibration
     assert calibration is not None
     assert len(calibration["curve"]) == stored.config.time_steps
-    assert calibration["positions"] == 24 * 20
-    assert calibration["games"] == 24
+    assert calibration["positions"] == 12 * 20
+    assert calibration["games"] == 12
     assert (calibration["target"], calibration["positions_searched"]) == ("played", 0)
-    assert calibration["positions_holdout"] == 240
+    assert calibration["positions_holdout"] == 120
     for half in ("fit", "holdout"):
         assert calibration[half]["cross_entropy_cost"] <= 0.05
         assert calibration[half]["value_error_cost"] <= 0.05
@@ -188,10 +188,10 @@ def test_places_games_may_be_in(folder: Path, games: GameRecords) -> None:
     shards = folder / "shards"
     shards.mkdir()
     for index in range(3):
-        write_shard(shards / f"{index}.npz", games.take(np.arange(8 * index, 8 * index + 8)))
+        write_shard(shards / f"{index}.npz", games.take(np.arange(4 * index, 4 * index + 4)))
     together = run(folder, games=(shards,))
     assert run(folder, games=tuple(sorted(shards.iterdir())))["fit"] == together["fit"]
-    assert together["games"] == 24
+    assert together["games"] == 12
 
 
 def test_what_cannot_be_used_is_named_and_harms_nothing(folder: Path, games: GameRecords) -> None:

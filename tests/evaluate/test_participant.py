@@ -2,12 +2,12 @@
 
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.evaluate.players import small_net
+from tests.importers.alphabetical import write_engine
 from tests.lc0.made import weight_file
 from vecchess.errors import ConfigError, NetworkError, VecchessError
 from vecchess.evaluate.participant import (
@@ -92,8 +92,8 @@ def test_an_engine_is_known_by_its_own_name() -> None:
         assert not identify(f"uci:stockfish?{by_chance}&hash=1", seed=0).is_repeatable
 
 
-def test_engines_of_one_name_are_told_apart_by_their_commands() -> None:
-    program = f"{sys.executable} -m vecchess_cli.main uci"
+def test_engines_of_one_name_are_told_apart_by_their_commands(tmp_path: Path) -> None:
+    program = write_engine(tmp_path)
     ways = [f"uci:{program} --net {net}?nodes=1" for net in ("material", "constant", "material")]
     one, other, again = (identify(way, seed=0) for way in ways)
     assert one.name == other.name

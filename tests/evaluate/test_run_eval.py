@@ -15,7 +15,7 @@ from vecchess.evaluate.result_cache import ResultCache
 from vecchess.evaluate.run_eval import each_against, evaluate
 from vecchess.runtime.signals import StopSignals
 
-SHORT = MatchConfig(games=4, max_plies=100)
+SHORT = MatchConfig(games=4, max_plies=61)
 LADDER = ["random", "greedy"]
 
 

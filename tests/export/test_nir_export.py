@@ -31,6 +31,8 @@ from vecchess.snn.torch_integer import from_integers
 NAMES = ["plain", "graded", "twin", "long", "coded"]
 """Networks of every kind of head, readout and input, and one whose leak leaves the grid."""
 
+SLOWLY_READ = ["graded", "long", "coded"]
+
 
 @cache
 def written(name: str) -> bytes:
@@ -76,7 +78,7 @@ def reference(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_graph_gives_our_spikes_and_accumulators_at_every_step(name: str) -> None:
-    assert_same(net_of(name), graph_of(name), planes_for(net_of(name), 6))
+    assert_same(net_of(name), graph_of(name), planes_for(net_of(name), 2))
 
 
 @pytest.mark.slow
@@ -131,7 +133,10 @@ def test_digits_are_our_activations_and_floors() -> None:
     assert np.array_equal(runner.values["output"], np.floor(values * 32) / 32)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    ["plain", "twin", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOWLY_READ)],
+)
 def test_a_round_trip_gives_the_same_file(name: str, tmp_path: Path) -> None:
     net = replace(net_of(name), calibration={"by": "hand"}, exit_rule=None)
     file, back = tmp_path / "net.nir", tmp_path / "back.safetensors"

@@ -14,7 +14,12 @@ from tests.fuzz.target import Read, Target, plain
 from tests.fuzz.targets import TARGETS
 from vecchess.errors import DataError
 
-QUICK, SLOW = 40, 8
+QUICK, SLOW = 40, 4
+
+
+def reads_a_whole_run(name: str) -> bool:
+    """Whether a target reads one, whose memory takes long to measure."""
+    return name.startswith(("watch-", "report-"))
 
 
 @pytest.fixture(params=TARGETS)
@@ -29,11 +34,12 @@ def read(target: Target, tmp_path: Path) -> Iterator[Read]:
 
 
 def test_inputs_that_were_too_much_once_and_new_ones(target: Target, read: Read) -> None:
-    for seed in target.seeds():
-        assert target.always_refuses or refusal(read, seed) == "", "our own writers' are read"
-    corpus = corpus_of(target)
+    seeds, corpus = target.seeds(), corpus_of(target)
     for data in corpus:
-        check_memory(read, data, target.floor_mib)
+        is_read = refusal(read, data) == ""
+        assert is_read or target.always_refuses or data not in seeds, "our own writers' are read"
+    if not reads_a_whole_run(target.name):
+        check_all_memory(target, read)
     mutator = Mutator(target.shape, target.words, 0)
 
     @settings(max_examples=SLOW if target.is_slow else QUICK, derandomize=True, database=None)
@@ -43,6 +49,17 @@ def test_inputs_that_were_too_much_once_and_new_ones(target: Target, read: Read)
         refusal(read, mutator.made_of(data, other))
 
     is_read_or_refused()
+
+
+def check_all_memory(target: Target, read: Read) -> None:
+    for data in corpus_of(target):
+        check_memory(read, data, target.floor_mib)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", list(filter(reads_a_whole_run, TARGETS)), indirect=True)
+def test_whole_runs_take_no_more_memory_than_their_files(target: Target, read: Read) -> None:
+    check_all_memory(target, read)
 
 
 def test_every_case_that_was_found_belongs_to_a_target() -> None:

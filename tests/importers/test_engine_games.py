@@ -133,7 +133,10 @@ def test_an_engine_that_always_dies_loses_no_finished_game(engine, tmp_path, mon
     assert read_games([parts]).digest() == read_games([whole]).digest()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 75)],
+)
 def test_a_signal_saves_what_is_finished(
     engine, tmp_path, monkeypatch, number: int, code: int
 ) -> None:

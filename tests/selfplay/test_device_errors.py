@@ -33,7 +33,7 @@ from vecchess.store.run_log import RunLog, read_log
 
 GPU = Device("cuda:0", "gpu 0", "0")
 CONFIG = SelfplayConfig(slots=64)
-SHARE = Share(slots=4096, games=8192, movers=1, threads=1)
+SHARE = Share(slots=4096, games=64, movers=1, threads=1)
 NO_MEMORY = DeviceError("out of device memory while opening the network", True)
 LOST = DeviceError("the device failed while taking a time step: CUDA error: unknown error")
 

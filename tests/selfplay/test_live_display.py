@@ -46,8 +46,8 @@ def test_every_kind_of_display_sees_a_run(
     tree: TreeConfig, latency: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some seconds, however fast the machine is: workers tell of themselves every second."""
-    monkeypatch.setattr(progress, "LIVE_INTERVAL_S", 0.02)
-    monkeypatch.setattr(status_watcher, "STATUS_INTERVAL_S", 0.05)
+    monkeypatch.setattr(progress, "LIVE_INTERVAL_S", 0.1)
+    monkeypatch.setattr(status_watcher, "STATUS_INTERVAL_S", 0.1)
     for module in (progress, status_watcher):
         monkeypatch.setattr(module, "PLAIN_INTERVAL_S", 0.1)
     terminal, log, quiet = StringIO(), StringIO(), StringIO()

@@ -18,9 +18,10 @@ from vecchess.runtime.devices import CPU
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor import supervisor as supervisor_module
 from vecchess.selfplay.supervisor.supervisor import Supervisor, as_ids
-from vecchess.snn.create import create_network
+from vecchess.snn.create import create_sized
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_log import RunLog, read_log
 from vecchess.store.seating import Seating
 
 CONFIG = SelfplayConfig(
@@ -67,17 +68,20 @@ def digest_of(run: RunFolder, first: int, end: int) -> str:
 
 @pytest.mark.parametrize("tree", [TreeConfig(), pytest.param(GUMBEL, marks=pytest.mark.slow)])
 def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
-    """Two networks in turns, a worker killed between generations and one in the midst of one."""
+    """Two networks in turns, a worker killed between generations, one that crashes in the midst of
+    one, and a network of other sizes, which ends the supervisor with a word."""
     config = WAITING.model_copy(update={"tree": tree})
     files = [saved(tmp_path, network(seed)) for seed in (1, 2)]
     notes, far = Notes(), 10**9
 
-    def kill_one(supervisor: Supervisor) -> None:
-        if supervisor.ledger.num_recorded > 0:
-            os.kill(supervisor.workers[1].pid, signal.SIGKILL)
+    def crash_one(supervisor: Supervisor) -> None:
+        worker = supervisor.workers.get(1)
+        if supervisor.ledger.num_recorded > 0 and worker is not None and worker.has_played:
+            os.kill(worker.pid, signal.SIGSEGV)
             notes.do = lambda supervisor: None
 
-    with Supervisor(config, run, [CPU, CPU], notes) as supervisor:
+    log = RunLog(run.path)
+    with Supervisor(config, run, [CPU, CPU], notes, log_event=log.write) as supervisor:
         assert supervisor.workers == {}
         first = supervisor.play(files[0], range(16))
         pids = [worker.pid for worker in supervisor.workers.values()]
@@ -92,11 +96,16 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
         assert (third.restarts, third.stats.games) == (1, 8)
         assert "killed by SIGKILL; possibly out of memory; 0 unfinished" in notes.deaths[0]
 
-        notes.do = kill_one
+        notes.do = crash_one
         fourth = supervisor.play(files[1], range(100, 160))
         assert (fourth.restarts, fourth.stats.games, fourth.stopped_by) == (1, 60, "")
         workers = list(supervisor.workers.values())
+        other = create_sized(network(1).config.model_copy(update={"blocks": 1}), 1)
+        with pytest.raises(NetworkError, match="other sizes"):
+            supervisor.play(saved(tmp_path, other), range(160, 164))
+        assert (supervisor.workers, supervisor.ledger.num_recorded) == ({}, 0)
     assert not any(worker.is_alive for worker in workers)
+    assert_the_log_keeps_why_a_worker_crashed(run, files)
 
     fresh = [server_of(CONFIG.model_copy(update={"tree": tree}), file) for file in files]
     for server, numbers in ((0, (0, 16)), (1, (16, 24)), (1, (far, far + 8)), (0, (32, 40))):
@@ -106,6 +115,21 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
     assert digest_of(run, 100, 160) == play(fresh[1], 100, 160).digest()
     for server in fresh:
         server.close()
+
+
+def assert_the_log_keeps_why_a_worker_crashed(run: RunFolder, nets: list[str]) -> None:
+    """A segmentation fault tells of itself on stderr alone."""
+    events = list(read_log(run.path))
+    kinds = [each["event"] for each in events]
+    assert kinds[0] == "network"
+    assert events[0]["net"] == Path(nets[0]).name
+    died = [each for each in events if each["event"] == "worker died"]
+    assert [each["reason"].partition(";")[0] for each in died[:2]] == [
+        "killed by SIGKILL", "killed by SIGSEGV",
+    ]  # fmt: skip
+    assert "Fatal Python error: Segmentation fault" in died[1]["stderr"]
+    after = events[events.index(died[1]) + 1]
+    assert (after["event"], after["pid"] != died[1]["pid"]) == ("worker restarted", True)
 
 
 def segments_by_worker(run: RunFolder, seating: Seating, generation: int) -> list[int]:
@@ -120,10 +144,10 @@ def segments_by_worker(run: RunFolder, seating: Seating, generation: int) -> lis
 def test_a_slow_worker_gets_fewer_seats(tmp_path: Path) -> None:
     """And the games are those of one worker."""
     seating, file, digests = Seating(seats=24, turns=12), saved(tmp_path, network(1)), []
-    for number, name in ((2, "mixed"), (1, "alone")):
-        run = RunFolder(tmp_path / name)
+    for number, latency in ((2, "25ms&slow_worker=1"), (1, "0s")):
+        run = RunFolder(tmp_path / str(number))
         run.create()
-        backend = f"{FAKE}?latency=25ms&slow_worker={number - 1 or -1}"
+        backend = f"{FAKE}?latency={latency}"
         config = CONFIG.model_copy(update={"backend": backend})
         with Supervisor(config, run, [CPU] * number, Notes(), seating=seating) as supervisor:
             for generation in range(3):
@@ -137,58 +161,45 @@ def test_a_slow_worker_gets_fewer_seats(tmp_path: Path) -> None:
     assert digests[0] == digests[1]
 
 
-NUM_STOPPED = 120
+NUM_STOPPED = 60
 
 
 def test_a_generation_is_stopped_and_gone_on_with(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the caller's pulse, by a signal, and by another process later."""
+    """By the caller's pulse where it has no end, by a signal where it is of any size, and by
+    another process later."""
     files = [saved(tmp_path, network(seed)) for seed in (1, 2)]
     monkeypatch.setattr(supervisor_module, "HEARTBEAT_S", 0.0)
-    notes, calls = Notes(), []
+    notes, calls, left = Notes(), [], list[float | None]()
     with StopSignals() as stops, Supervisor(WAITING, run, [CPU], notes, stops) as supervisor:
 
         def heartbeat() -> str:
             calls.append(time.monotonic())
             return "the others wait" if supervisor.ledger.num_recorded else ""
 
-        result = supervisor.play(files[0], range(NUM_STOPPED), heartbeat)
-        assert result.stopped_by == "the others wait"
+        notes.do = lambda supervisor: left.append(supervisor.remaining_s)
+        result = supervisor.play(files[0], range(MOST_GAMES), heartbeat)
+        assert (supervisor.target, result.stopped_by) == (0, "the others wait")
         recorded = result.stats.games
         assert len(calls) > 1
         assert 0 < recorded == supervisor.ledger.num_recorded < NUM_STOPPED
-        assert supervisor.workers == {}
+        assert (supervisor.workers, set(left)) == ({}, {None})
 
         def interrupt(supervisor: Supervisor) -> None:
             if supervisor.ledger.num_recorded > recorded:
                 signal.raise_signal(signal.SIGTERM)
 
         notes.do = interrupt
-        result = supervisor.play(files[0], range(NUM_STOPPED))
+        result = supervisor.play(files[0], range(99_999_999_999_999))
         assert (result.stopped_by, stops.reason) == ("SIGTERM", "SIGTERM")
-        assert recorded < result.stats.games < NUM_STOPPED
+        assert recorded < result.stats.games == run.manifest().stats.games < NUM_STOPPED
         assert supervisor.play(files[1], range(400, 310)).stats.games == 0
     with Supervisor(CONFIG, run, [CPU], Notes()) as supervisor:
         assert supervisor.play(files[0], range(NUM_STOPPED)).stats.games == NUM_STOPPED
     fresh = server_of(CONFIG, files[0])
     assert digest_of(run, 0, NUM_STOPPED) == play(fresh, 0, NUM_STOPPED).digest()
     fresh.close()
-
-
-def test_a_network_of_other_sizes_ends_the_supervisor_with_a_word(
-    run: RunFolder, tmp_path: Path
-) -> None:
-    sizes = tmp_path / "sizes.toml"
-    sizes.write_text("blocks = 1\nchannels = 32\n")
-    other = saved(tmp_path, create_network(str(sizes), 1))
-    with Supervisor(CONFIG, run, [CPU], Notes()) as supervisor:
-        supervisor.play(saved(tmp_path, network(1)), range(4))
-        with pytest.raises(NetworkError, match="other sizes"):
-            supervisor.play(other, range(4, 8))
-        assert supervisor.workers == {}
-        assert supervisor.ledger.num_recorded == 0
-    assert digest_of(run, 0, 4)
 
 
 def test_a_generation_that_is_recorded_needs_no_worker(run: RunFolder, tmp_path: Path) -> None:
@@ -202,33 +213,3 @@ def test_games_are_numbered_in_steps_of_one() -> None:
     assert as_ids(IdSet([(0, 2), (9, 10)])).ranges == [(0, 2), (9, 10)]
     with pytest.raises(ValueError, match="steps of 1"):
         as_ids(range(0, 10, 2))
-
-
-def test_a_target_of_any_size_starts_at_once_and_can_be_stopped(
-    run: RunFolder, tmp_path: Path
-) -> None:
-    notes = Notes()
-
-    def stop(supervisor: Supervisor) -> None:
-        if supervisor.ledger.num_recorded:
-            supervisor.stop("enough")
-
-    notes.do = stop
-    with Supervisor(CONFIG, run, [CPU], notes) as supervisor:
-        result = supervisor.play(saved(tmp_path, network(1)), range(99_999_999_999_999))
-    assert result.stopped_by == "enough"
-    assert 0 < result.stats.games == run.manifest().stats.games
-
-
-def test_a_generation_without_an_end(run: RunFolder) -> None:
-    notes, left = Notes(), list[float | None]()
-    notes.do = lambda supervisor: left.append(supervisor.remaining_s)
-    with Supervisor(CONFIG, run, [CPU], notes) as supervisor:
-        ended = supervisor.play(
-            "constant",
-            range(MOST_GAMES),
-            lambda: "enough" if supervisor.ledger.num_recorded else "",
-        )
-        assert (supervisor.target, ended.stopped_by) == (0, "enough")
-    assert ended.stats.games > 0
-    assert set(left) == {None}

@@ -74,7 +74,7 @@ def test_openings_leave_nothing_behind_for_the_next(tmp_path: Path) -> None:
 
 
 def test_planes_of_earlier_positions_are_python_chess_s() -> None:
-    records = play(GameConfig(max_plies=100), 12, planes=num_planes(5))
+    records = play(GameConfig(max_plies=60), 8, planes=num_planes(5))
     planes = replay_positions(
         records, np.arange(len(records.action)), num_planes(5)
     ).requests.planes
@@ -85,7 +85,7 @@ def test_planes_of_earlier_positions_are_python_chess_s() -> None:
 
 
 def test_outcome_is_the_movers() -> None:
-    records = play(GameConfig(), 40)
+    records = play(GameConfig(), 16)
     assert len(np.unique(records.result)) == 3
     every = replay_positions(records, np.arange(len(records.action)))
     for index, board in enumerate(replay_by_python_chess(records)):

@@ -141,13 +141,13 @@ def test_best_moves_are_counted_by_source(file: Path) -> None:
 
 
 def test_a_network_finds_the_same_each_time_however_many_at_once(file: Path) -> None:
-    players = ["net:material?search=gumbel&sims=8", "net:material"]
+    players = ["net:material?search=gumbel&sims=4", "net:material"]
     found = [
-        [one.to_dict() for one in run_suite(players, BestMoveSuite(MOVES, 40), config)]
+        [one.to_dict() for one in run_suite(players, BestMoveSuite(MOVES, 16), config)]
         for config in (MatchConfig(gpus="cpu"), MatchConfig(gpus="cpu", concurrency=7))
     ]
     assert found[0] == found[1]
-    assert found[0][0]["positions"] == 40
+    assert found[0][0]["positions"] == 16
     assert 0 < found[0][0]["value_error"] < 2
 
 

@@ -48,7 +48,7 @@ def table_of(boards: list[chess.Board]) -> list[int]:
 
 @pytest.mark.parametrize("men", HOMES)
 def test_a_position_is_a_move_longer_than_the_best_that_follows(men: str) -> None:
-    boards = random_boards(men, 60)
+    boards = random_boards(men, 40)
     found = table_of(boards)
     assert len(set(found)) > 5
     for board, moves in zip(boards, found, strict=True):

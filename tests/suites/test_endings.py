@@ -55,13 +55,13 @@ def play(suite: EndingSuite) -> list[MatchGame]:
 
 
 def test_perfect_play_takes_as_long_as_the_table_says() -> None:
-    suite = EndingSuite(limit=5)
+    suite = EndingSuite(limit=2)
     result = suite.result("perfect", play(suite))
     assert result.hits.all()
     facts = result.to_dict()
     assert facts["moves"] == facts["shortest"]
     assert set(facts["groups"]) == set(ENDINGS)
-    assert facts["groups"]["KPK"]["positions"] == 5
+    assert facts["groups"]["KPK"]["positions"] == 2
 
 
 @pytest.mark.parametrize("men", ENDINGS.values())

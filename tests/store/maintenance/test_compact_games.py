@@ -120,11 +120,12 @@ def test_a_run_writes_and_a_training_reads_meanwhile(
     assert sorted(again.tolist()) == list(range(36))
 
 
-def test_it_is_killed_at_each_of_its_steps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("apart", [2, pytest.param(1, marks=pytest.mark.slow)])
+def test_it_is_killed_at_each_of_its_steps(apart: int, tmp_path: Path) -> None:
     """Whatever access is the last: all games are there once, and the next compaction ends it."""
     origin = made_run(tmp_path / "origin", num_shards=5)
     before = digest(origin)
-    for number in count(1):
+    for number in count(1, apart):
         run = RunFolder(tmp_path / f"run-{number}")
         shutil.copytree(origin.path, run.path)
         was_killed = killed_at(number, run.path, lambda run=run: compacted(run, 6))

@@ -63,11 +63,11 @@ def test_weights_decay_and_biases_and_gains_do_not() -> None:
     optimiser = make_optimiser(net, OptimiserConfig())
     for parameter in net.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    for _ in range(1000):
+    for _ in range(250):
         optimiser.step()
     for name, parameter in net.named_parameters():
         ratio = parameter.norm() / before[name].norm().clamp(min=1e-9)
-        assert torch.equal(parameter, before[name]) if parameter.ndim < 2 else ratio < 0.95, name
+        assert torch.equal(parameter, before[name]) if parameter.ndim < 2 else ratio < 0.99, name
 
 
 def test_fused_and_separate_steps_load_each_others_state() -> None:

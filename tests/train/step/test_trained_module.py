@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tests.train.games import games, searched
 from tests.train.step.alone import Alone
-from tests.train.step.test_learner import BATCH, config_of
+from tests.train.step.test_learner import BATCH, OBJECTIVES, config_of
 from vecchess.chess.sample import random_planes
 from vecchess.networks.module_net import ModuleNet, create_module_net
 from vecchess.snn.modules.network import unpack_bitboards
@@ -38,7 +38,7 @@ def _learner(objective: str, name: str = "learning") -> Learner:
     return Learner(config_of(objective, fold_at=0.0), TrainedModule(_net(name)), Alone())
 
 
-@pytest.mark.parametrize("objective", ["supervised", "alphazero", "ppo", "reinforce"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_loss_falls(objective: str, batch: Samples[Tensor]) -> None:
     learner = _learner(objective)
     learner.begin_generation()

@@ -27,7 +27,7 @@ def test_the_average_follows_with_the_horizon_of_a_short_run() -> None:
     net = SpikingNet(SIZES)
     average = WeightAverage(net, 0.9)
     wanted = {name: tensor.double() for name, tensor in net.state_dict().items()}
-    for step in range(200):
+    for step in range(60):
         noise(net, 0.01, step)
         average.update(net, step)
         decay = min(0.9, (1 + step) / (10 + step))
