@@ -170,9 +170,25 @@ def finished_games(file: Path, skip_bad: bool, counts: ImportCounts) -> Iterator
 
     A bad game raises ConfigError, or is left out with ``skip_bad``.
     """
+    index = 0
     try:
         with file.open(encoding="utf-8-sig", errors="replace") as handle:
-            yield from _finished(handle, file, skip_bad, counts)
+            while (read := read_main_line(handle)) is not None:
+                index += 1
+                if fault := read.fault or read.contradiction():
+                    line = f"{file}, game {index}: {fault}"
+                    if not skip_bad:
+                        raise ConfigError(f"{line}; --skip-bad leaves such games out")
+                    counts.bad += 1
+                    counts.first_bad = counts.first_bad or line
+                elif not read.actions:
+                    counts.empty += 1
+                elif read.result not in RESULTS:
+                    counts.unfinished += 1
+                else:
+                    yield read.game(counts.games)
+                    counts.games += 1
+                    counts.plies += len(read.actions)
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
 
@@ -194,26 +210,3 @@ def _import(
             raise ConfigError(f"{file} holds no finished games with moves in PGN")
     if waiting:
         folder.write(to_records(waiting, SOURCE))
-
-
-def _finished(
-    handle: TextIO, file: Path, skip_bad: bool, counts: ImportCounts
-) -> Iterator[ImportedGame]:
-    index = 0
-    while (read := read_main_line(handle)) is not None:
-        index += 1
-        fault = read.fault or read.contradiction()
-        if fault:
-            line = f"{file}, game {index}: {fault}"
-            if not skip_bad:
-                raise ConfigError(f"{line}; --skip-bad leaves such games out")
-            counts.bad += 1
-            counts.first_bad = counts.first_bad or line
-        elif not read.actions:
-            counts.empty += 1
-        elif read.result not in RESULTS:
-            counts.unfinished += 1
-        else:
-            yield read.game(counts.games)
-            counts.games += 1
-            counts.plies += len(read.actions)
