@@ -22,7 +22,7 @@ from vecchess.arena.ratings.score import wilson
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.errors import VecchessError
-from vecchess.selfplay.worker.random_requests import position_requests
+from vecchess.inference.requests import Requests
 from vecchess.snn.integer.integer_net import IntegerNet, tensors_of
 from vecchess.snn.integer.net_file import load_net
 from vecchess.suites.best_moves import MOVES, BestMoveSuite
@@ -60,7 +60,7 @@ def net_card(
     """
     network, suite = load_net(net), BestMoveSuite(epd, limit)
     asked = suite.best_moves
-    requests = position_requests(asked.positions, None, network.config.num_planes)
+    requests = Requests.at(asked.positions, network.config.num_planes)
     total = requests.num_rows
     counts = SynapseCounter(network).count(requests, lambda done: on_done(done, total))
     hits = _hits(asked, counts)

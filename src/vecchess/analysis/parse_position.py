@@ -6,13 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.action import moves_to_actions
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens
 from vecchess.chess.history import Pasts, no_past, push_positions
 from vecchess.chess.make import make
-from vecchess.chess.movegen import legal_moves
-from vecchess.chess.planes import encode_planes
 from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, position_keys
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, Termination, terminations
 from vecchess.chess.uci_moves import uci_to_move
@@ -73,16 +70,10 @@ def request_at(place: PlacedPosition, num_planes: int) -> Requests:
 
     Raises ConfigError where the position has no legal move.
     """
-    moves, num_moves = legal_moves(place.position)
-    count = int(num_moves[0])
-    if count == 0:
+    request = Requests.at(place.position, num_planes, place.past, place.repetitions)
+    if not request.num_legal[0]:
         raise ConfigError("a network cannot evaluate a position without a legal move")
-    planes = encode_planes(place.position, place.repetitions, place.past, num_planes)
-    requests = Requests.empty(1, planes.shape[1])
-    requests.planes[:] = planes
-    requests.num_legal[0] = count
-    requests.legal[0, :count] = moves_to_actions(moves[0, :count])
-    return requests
+    return request
 
 
 def _note(position: Positions, keys: NDArray[np.uint64]) -> int:

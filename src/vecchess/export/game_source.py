@@ -152,11 +152,6 @@ class ExportSource:
                 f"they have numbers from {found.min()} to {found.max()}"
             )
 
-    @property
-    def num_games(self) -> int:
-        """Games to be exported, unless a shard turns out to be damaged."""
-        return len(self._order)
-
     def games(self, on_exported: OnExported = lambda done, total: None) -> Iterator[RecordedGame]:
         """All games by number; ``on_exported`` is called after each.
 

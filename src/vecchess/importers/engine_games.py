@@ -18,10 +18,11 @@ from vecchess.chess.rules import Termination
 from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.config.settings import MOST_GAMES
 from vecchess.importers.engine_label import ask_engine, open_engine
-from vecchess.importers.engine_pool import EnginePool, GameAbandoned, MustStop
+from vecchess.importers.engine_pool import GameAbandoned, MustStop, make_games
 from vecchess.importers.import_folder import ImportWriter, OnImportProgress, open_import_folder
 from vecchess.importers.imported_game import (
     ImportedGame,
+    PlyLabel,
     action_of,
     termination_of,
     to_records,
@@ -65,8 +66,7 @@ def gather_engine_games(
         recorded = set(folder.numbers().tolist())
         missing = (number for number in range(config.games or MOST_GAMES) if number not in recorded)
         writer = ImportWriter(folder, config, config.games, on_progress)
-        pool: EnginePool[int] = EnginePool(config, command, writer)
-        pool.run(missing, make_game)
+        make_games(missing, make_game, config, command, writer)
         return writer.facts(name)
 
 
@@ -94,20 +94,11 @@ def play_game(
         if random_word(config.seed, number, _SHARE + ply) < random_below:
             _make_random_move(board, game, random_word(config.seed, number, ply))
         else:
-            _make_engine_move(engine, board, game, config)
+            move, label = ask_engine(engine, board, game.number, config, config.multipv > 1)
+            _make_move(board, game, move, 1.0, label)
     game.termination = Termination.PLY_CAP if over is Termination.ONGOING else over
     game.result = RESULTS[not board.turn] if over is Termination.CHECKMATE else 0
     return game
-
-
-def _make_engine_move(
-    engine: UciEngine, board: chess.Board, game: ImportedGame, config: EngineGamesConfig
-) -> None:
-    move, label = ask_engine(engine, board, game.number, config, config.multipv > 1)
-    game.actions.append(action_of(board, move))
-    game.probs.append(1.0)
-    game.labels.append(label)
-    board.push(move)
 
 
 def _opening(
@@ -133,8 +124,17 @@ def _opening(
 def _make_random_move(board: chess.Board, game: ImportedGame, word: int) -> None:
     """One of the legal moves, chosen by a random word of 64 bits, without an evaluation."""
     moves = sorted(board.legal_moves, key=lambda move: move.uci())
-    move = moves[word * len(moves) >> 64]
+    _make_move(board, game, moves[word * len(moves) >> 64], 1 / len(moves))
+
+
+def _make_move(
+    board: chess.Board,
+    game: ImportedGame,
+    move: chess.Move,
+    prob: float,
+    label: PlyLabel | None = None,
+) -> None:
     game.actions.append(action_of(board, move))
-    game.probs.append(1 / len(moves))
-    game.labels.append(None)
+    game.probs.append(prob)
+    game.labels.append(label)
     board.push(move)

@@ -1,12 +1,12 @@
 """Several engines at work on many games, a game each; what is finished is written meanwhile."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from vecchess.config.import_settings import EngineConfig
 from vecchess.errors import WorkerDied
@@ -27,63 +27,50 @@ class GameAbandoned(Exception):  # noqa: N818  (nothing went wrong)
     """A game was left because the caller asked for it."""
 
 
-class EnginePool(Generic[T]):
-    """Processes of one engine, and the writer of the games that are made with them."""
+def make_games(
+    tasks: Iterator[T],
+    make_game: Callable[[T, MustStop, UciEngine], GameRecords],
+    config: EngineConfig,
+    command: list[str],
+    writer: ImportWriter,
+) -> None:
+    """Make a game of each task for ``writer``, on several threads with an engine each.
 
-    def __init__(self, config: EngineConfig, command: list[str], writer: ImportWriter) -> None:
-        """Keep what ``run`` needs; it starts the engines."""
-        self._config, self._command, self._writer = config, command, writer
-        self._finished: SimpleQueue[GameRecords] = SimpleQueue()
+    ``make_game`` raises EngineFailed, with the place, where its engine failed: it is tried again
+    with a new one. Then, and where an engine does not start, WorkerDied or ConfigError is raised;
+    what was finished is written first, also on Ctrl-C.
+    """
+    lock, stop, finished = Lock(), Event(), SimpleQueue[GameRecords]()
 
-    def run(
-        self, tasks: Iterator[T], make_game: Callable[[T, MustStop, UciEngine], GameRecords]
-    ) -> None:
-        """Make a game of each task, on several threads with an engine each.
+    def next_task() -> T | None:
+        with lock:
+            return None if stop.is_set() else next(tasks, None)
 
-        ``make_game`` raises EngineFailed, with the place, where its engine failed: it is tried
-        again with a new one. Then, and where an engine does not start, WorkerDied or ConfigError is
-        raised; what was finished is written first, also on Ctrl-C.
-        """
-        lock, stop = Lock(), Event()
+    def work() -> None:
+        engine = RestartedEngine(lambda: open_engine(command, config.nodes, config.multipv))
+        with closing(engine), suppress(GameAbandoned):
+            while (task := next_task()) is not None:
+                finished.put(_attempt(engine, partial(make_game, task, stop.is_set)))
 
-        def next_task() -> T | None:
-            with lock:
-                return None if stop.is_set() else next(tasks, None)
+    def collect() -> None:
+        while not finished.empty():
+            writer.add(finished.get())
+        writer.advance()
 
-        def work() -> None:
-            engine = RestartedEngine(self._open_engine)
-            with closing(engine), suppress(GameAbandoned):
-                while (task := next_task()) is not None:
-                    self._finished.put(_attempt(engine, partial(make_game, task, stop.is_set)))
-
-        try:
-            with ThreadPoolExecutor(self._config.concurrency, "engine") as pool:
-                threads = [pool.submit(work) for _ in range(self._config.concurrency)]
-                try:
-                    self._collect_until_done(threads)
-                finally:
-                    stop.set()
-        finally:
-            self._collect()
-            self._writer.write()
-
-    def _open_engine(self) -> UciEngine:
-        return open_engine(self._command, self._config.nodes, self._config.multipv)
-
-    def _collect_until_done(self, threads: "list[Future[None]]") -> None:
-        """Collect games until all threads are done; raises the first error of one."""
-        going = set(threads)
-        while going:
-            done, going = wait(going, POLL_INTERVAL_S, FIRST_COMPLETED)
-            self._collect()
-            for thread in done:
-                thread.result()
-
-    def _collect(self) -> None:
-        """Hand on the finished games."""
-        while not self._finished.empty():
-            self._writer.add(self._finished.get())
-        self._writer.advance()
+    try:
+        with ThreadPoolExecutor(config.concurrency, "engine") as pool:
+            going = {pool.submit(work) for _ in range(config.concurrency)}
+            try:
+                while going:
+                    done, going = wait(going, POLL_INTERVAL_S, FIRST_COMPLETED)
+                    collect()
+                    for thread in done:
+                        thread.result()
+            finally:
+                stop.set()
+    finally:
+        collect()
+        writer.write()
 
 
 def _attempt(engine: RestartedEngine, make_game: Callable[[UciEngine], GameRecords]) -> GameRecords:

@@ -22,7 +22,6 @@ from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
-from vecchess.store.stats import GameStats
 
 FACTS_NAME = "gather.json"
 
@@ -34,11 +33,6 @@ class ImportFolder:
         """Open ``path`` alone; see ``open_import_folder``."""
         self.path = path
         self.manifest = Manifest(path)
-
-    @property
-    def stats(self) -> GameStats:
-        """Counts over all recorded games."""
-        return self.manifest.stats
 
     def numbers(self) -> NDArray[np.int64]:
         """int64[G], ascending: the numbers that are recorded."""
@@ -143,7 +137,7 @@ class ImportWriter:
         self._waiting: list[GameRecords] = []
         self._num_waiting = 0
         self._begin = self._last_write = monotonic()
-        self._progress = ImportProgress(folder.stats.games, target)
+        self._progress = ImportProgress(folder.manifest.stats.games, target)
 
     def add(self, games: GameRecords) -> None:
         """Take ``games``; they wait to be written."""
@@ -173,14 +167,13 @@ class ImportWriter:
     def facts(self, name: str) -> dict[str, Any]:
         """The outcome, for JSON; ``name`` is that of what played or labelled."""
         progress = self._progress
+        new = {key: value for key, value in vars(progress).items() if key.startswith("new_")}
         return {
             "schema": SCHEMA,
             "engine": name,
-            "new_games": progress.new_games,
-            "new_plies": progress.new_plies,
-            "new_positions": progress.new_positions,
+            **new,
             "seconds": round(progress.seconds, 1),
             "plies_per_s": round(progress.plies_per_s, 1),
             "positions_per_s": round(progress.positions_per_s, 1),
-            **self._folder.stats.to_dict(),
+            **self._folder.manifest.stats.to_dict(),
         }

@@ -15,7 +15,7 @@ from vecchess.chess.pgn import start_board
 from vecchess.chess.uci_moves import to_chess_move
 from vecchess.config.import_settings import EngineLabelsConfig, LabelsConfig
 from vecchess.importers.engine_label import ask_engine, open_engine
-from vecchess.importers.engine_pool import EnginePool, GameAbandoned, MustStop
+from vecchess.importers.engine_pool import GameAbandoned, MustStop, make_games
 from vecchess.importers.import_folder import (
     ImportFolder,
     ImportWriter,
@@ -56,8 +56,8 @@ def gather_labels(
 
     with open_import_folder(out, config.facts(name, places)) as folder:
         writer = ImportWriter(folder, config, count_games(places), on_progress)
-        pool: EnginePool[GameRecords] = EnginePool(config, command, writer)
-        pool.run(unlabelled_games(config, places, folder, skip_bad, report_line), make_game)
+        unlabelled = unlabelled_games(config, places, folder, skip_bad, report_line)
+        make_games(unlabelled, make_game, config, command, writer)
         return writer.facts(name)
 
 

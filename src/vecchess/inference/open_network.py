@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.action import moves_to_actions
 from vecchess.chess.fen import from_fens
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.planes import encode_planes, positions_seen
+from vecchess.chess.planes import positions_seen
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import build
 from vecchess.errors import ConfigError, DeviceError, NetworkError
@@ -96,15 +95,10 @@ class OpenNetwork:
         """
         fens = [fens] if isinstance(fens, str) else list(fens)
         positions = from_fens(fens)
-        moves, counts = legal_moves(positions)
+        requests, (moves, counts) = Requests.at(positions, self.num_planes), legal_moves(positions)
         for fen, count in zip(fens, counts, strict=True):
             if count == 0:
                 raise ConfigError(f"'{fen}' has no legal move: there is nothing to evaluate")
-        requests = Requests.empty(len(fens), self.num_planes)
-        requests.planes[:] = encode_planes(positions, num_planes=self.num_planes)
-        requests.num_legal[:] = counts
-        for row, count in enumerate(counts):
-            requests.legal[row, :count] = moves_to_actions(moves[row, :count])
         policy, outcomes = self.answer(requests)
         return [
             Evaluation(

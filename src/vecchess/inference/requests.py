@@ -10,8 +10,13 @@ Decision 31.
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from vecchess.chess.action import moves_to_actions
+from vecchess.chess.history import Pasts
+from vecchess.chess.movegen import legal_moves
+from vecchess.chess.planes import encode_planes
+from vecchess.chess.position import Positions
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 
 LEGAL_BYTES, POLICY_BYTES, WDL_BYTES = 2 * MAX_MOVES, 4 * MAX_MOVES, 4 * NUM_OUTCOMES
@@ -51,6 +56,23 @@ class Requests(NamedTuple):
             wdl=np.zeros((num_rows, NUM_OUTCOMES), np.int32),
             steps=np.zeros(num_rows, np.uint8),
         )
+
+    @classmethod
+    def at(
+        cls,
+        positions: Positions,
+        num_planes: int,
+        past: Pasts | None = None,
+        repetitions: ArrayLike = 0,
+    ) -> Self:
+        """A row for each of ``positions``: uint64[R, 8]; see ``encode_planes``."""
+        moves, num_moves = legal_moves(positions)
+        requests = cls.empty(len(positions), num_planes)
+        requests.planes[:] = encode_planes(positions, repetitions, past, num_planes)
+        requests.num_legal[:] = num_moves
+        listed = np.arange(MAX_MOVES) < num_moves[:, None]
+        requests.legal[listed] = moves_to_actions(moves[listed])
+        return requests
 
     @property
     def num_rows(self) -> int:

@@ -1,7 +1,6 @@
 """What limits the speed of play, and what to do about it."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from vecchess.selfplay.supervisor.status_view import Values, number
 
@@ -52,10 +51,6 @@ class Bottleneck:
     learns."""
     share: float = 0.0
     """The part of the time in which that stage is busy, 0 to 1."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return dict(vars(self))
 
 
 def find_bottleneck(load: Values, has_gpu: bool, left: int | None, seated: int) -> Bottleneck:

@@ -105,9 +105,6 @@ class LogTail:
         """Whether the part read is unchanged."""
         if self._seen is None or found[2] != self._seen[2] or found[1] < self._end:
             return False
-        return self._is_marked()
-
-    def _is_marked(self) -> bool:
         try:
             with open_regular(self.path) as file:
                 file.seek(self._end - len(self._mark))

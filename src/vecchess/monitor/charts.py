@@ -99,15 +99,15 @@ class Chart:
     """Places on the horizontal axis are logarithms to base 10."""
 
 
-def charts(view: RunView, most: int = MOST) -> list[Chart]:
+def charts(view: RunView) -> list[Chart]:
     """All charts that the run has figures for, those of its purpose first."""
-    lines = {"learn": view.series.lines("learn", most), "load": _timed_load(view, most)}
+    lines = {"learn": view.series.lines("learn", MOST), "load": _timed_load(view)}
     measured = {
         kind: [_measured(spec, lines[kind]) for spec in CHARTS if spec.kind == kind]
         for kind in lines
     }
-    found = [*measured["learn"], *_strength(view, most), *measured["load"]]
-    return [chart for chart in [*found, *_generations(view, most)] if chart.curves]
+    found = [*measured["learn"], *_strength(view), *measured["load"]]
+    return [chart for chart in [*found, *_generations(view)] if chart.curves]
 
 
 def _measured(spec: ChartSpec, lines: list[Line]) -> Chart:
@@ -118,9 +118,9 @@ def _measured(spec: ChartSpec, lines: list[Line]) -> Chart:
     return Chart(spec.key, spec.title, x, _with_points(drawn), spec.share, spec.from_zero)
 
 
-def _strength(view: RunView, most: int) -> Iterable[Chart]:
+def _strength(view: RunView) -> Iterable[Chart]:
     matches: dict[str, list[Line]] = {}
-    for line in view.series.lines("eval", most):
+    for line in view.series.lines("eval", MOST):
         name = f"{line.get('player', '')} against {line.get('opponent', '')}"
         matches.setdefault(name, []).append(line)
 
@@ -152,9 +152,9 @@ def _by_cost(points: list[Line]) -> Chart:
     return Chart("cost", "Elo by cost", unit, rated, is_logarithmic=True)
 
 
-def _timed_load(view: RunView, most: int) -> list[Line]:
+def _timed_load(view: RunView) -> list[Line]:
     """Lines of load with the minutes of play before each."""
-    lines = view.series.lines("load", most)
+    lines = view.series.lines("load", MOST)
     times = _minutes_of_play([number(line, "time_unix") for line in lines])
     return [line | {"minutes": time} for line, time in zip(lines, times, strict=True)]
 
@@ -168,8 +168,8 @@ def _minutes_of_play(times: list[float]) -> list[float]:
     return list(accumulate([0.0, *(min(gap, GAP * usual) / 60 for gap in gaps)]))
 
 
-def _generations(view: RunView, most: int) -> Iterable[Chart]:
-    lines = view.series.lines("play", most)
+def _generations(view: RunView) -> Iterable[Chart]:
+    lines = view.series.lines("play", MOST)
     names = {"white_wins": "White", "draws": "draws", "black_wins": "Black"}
     shares = [_curve(name, lines, "iteration", _share(key)) for key, name in names.items()]
     yield Chart("results", "Results", "iterations", _with_points(shares), True, True)

@@ -7,7 +7,6 @@ Decision 155.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import chess
 import numpy as np
@@ -59,10 +58,6 @@ class DecodedGame:
     """What chose the last moves: sha256 of a network, or the name of another player."""
     chess960: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return dict(vars(self))
-
 
 class DecodedMoves:
     """The moves of one game from its start on."""
@@ -97,15 +92,10 @@ class DecodedMoves:
             self._actions.append(action)
 
 
-def read_game(records: GameRecords, row: int, chess960: bool, machine: int) -> DecodedGame:
-    """A recorded game. Raises DataError where a move is not legal."""
-    return decode_game(records, row, decode_moves(None, records, row, chess960), machine, None)
-
-
 def decode_moves(
     known: DecodedMoves | None, records: GameRecords, row: int, chess960: bool
 ) -> DecodedMoves:
-    """The moves of game ``row``, continuing ``known``. Raises DataError."""
+    """The moves of game ``row``, continuing ``known``. Raises DataError where one is not legal."""
     plies = slice(int(records.offsets[row]), int(records.offsets[row + 1]))
     actions = records.action[plies].tolist()
     if known is None or not known.is_prefix_of(actions):

@@ -18,7 +18,6 @@ from vecchess.monitor.decoded_game import (
     DecodedMoves,
     decode_game,
     decode_moves,
-    read_game,
 )
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.safe_parse import parse_json_object
@@ -101,16 +100,16 @@ class MachineGames:
                 records = self._records(self._shard(entry))
                 rows = np.flatnonzero(records.numbers == number)
                 if len(rows):
-                    return read_game(records, int(rows[0]), chess960, self._machine)
+                    moves = decode_moves(None, records, int(rows[0]), chess960)
+                    return decode_game(records, int(rows[0]), moves, self._machine, None)
         return None
 
     def outcomes(self) -> GameOutcomes:
         """How all recorded games ended, in the order of recording; without those of shards that
         cannot be read."""
-        return joined_outcomes(self._outcomes_of(shard) for shard in self._shards())
-
-    def _shards(self) -> list[ShardFile]:
-        return [self._shard(entry) for entry in self._manifest.entries]
+        return joined_outcomes(
+            self._outcomes_of(self._shard(entry)) for entry in self._manifest.entries
+        )
 
     def _shard(self, entry: ShardEntry) -> ShardFile:
         return ShardFile(self._manifest.folder / entry.file, entry.sha256)

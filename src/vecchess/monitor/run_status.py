@@ -84,7 +84,7 @@ class RunStatus:
         """Plain values for JSON."""
         return vars(self) | {
             "stats": self.stats.to_dict(),
-            "bottleneck": self.bottleneck.to_dict(),
+            "bottleneck": vars(self.bottleneck),
             "progress": self.progress,
         }
 

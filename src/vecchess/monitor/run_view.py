@@ -48,12 +48,6 @@ def find_machines(path: Path, known: list[MachineReader]) -> list[MachineReader]
     return machines
 
 
-HISTORY = Path("eval") / "history.json"
-"""Where ``vecchess eval --history`` leaves its report."""
-COSTS = Path("eval") / "cost.json"
-"""The same with ``--by-cost``."""
-
-
 class RunView:
     """A run, kept up to date by ``refresh``. Unreadable files are left out, never raised."""
 
@@ -64,11 +58,9 @@ class RunView:
         self.series = Series(path / METRICS_FILE)
         self.status = RunStatus()
         self._config: SmallFile[dict[str, Any]] = SmallFile(path / "config.toml", _toml, {})
-        self._history: SmallFile[list[dict[str, Any]]] = SmallFile(
-            path / HISTORY, _curve, [], MOST_REPORT_BYTES
-        )
-        self._costs: SmallFile[list[dict[str, Any]]] = SmallFile(
-            path / COSTS, _curve, [], MOST_REPORT_BYTES
+        self._history, self._costs = (
+            SmallFile[list[dict[str, Any]]](path / "eval" / name, _curve, [], MOST_REPORT_BYTES)
+            for name in ("history.json", "cost.json")  # of eval --history, and with --by-cost
         )
         self._machines: list[MachineReader] = []
         self.refresh()
@@ -79,8 +71,8 @@ class RunView:
         before, known = self.status, len(self._machines)
         self._machines = find_machines(self.path, self._machines)
         changed = [machine.refresh() for machine in self._machines]
-        changed += [self._config.refresh(), self._history.refresh(), self.series.refresh()]
-        changed.append(self._costs.refresh())
+        others = (self._config, self._history, self._costs, self.series)
+        changed += [other.refresh() for other in others]
         statuses = [machine.status for machine in self._machines]
         self.status = run_status_of(
             self.path, statuses, self.config, self.stats, self._changed_unix()
@@ -129,9 +121,8 @@ class RunView:
     def networks(self) -> list[Path]:
         """nets/*.safetensors, the newest last."""
         try:
-            return [
-                one.file for one in sort_checkpoints((self.path / "nets").glob("*.safetensors"))
-            ]
+            found = sort_checkpoints((self.path / "nets").glob("*.safetensors"))
+            return [one.file for one in found]
         except OSError:
             return []
 

@@ -100,7 +100,11 @@ def wait_for_nodes(
                         report_line(f"{name} {outcome}")
         if not is_stopping and (stop.reason or any(end.exit_code for end in results.values())):
             is_stopping = True
-            _stop([process for process in running if process.name not in results], report_line)
+            others = [process for process in running if process.name not in results]
+            if others:
+                report_line(f"stopping {', '.join(process.name for process in others)}")
+            for process in others:
+                process.stop()
         sleep(POLL_S)
     return list(results.values())
 
@@ -118,13 +122,6 @@ def joined_code(results: list[NodeResult], stopped_by: str) -> int:
     if results and EXIT_RESUMABLE not in codes:
         return EXIT_OK
     return EXIT_INTERRUPTED if stopped_by == "SIGINT" else EXIT_RESUMABLE
-
-
-def _stop(processes: list[WatchedProcess], report_line: ReportLine) -> None:
-    if processes:
-        report_line(f"stopping {', '.join(process.name for process in processes)}")
-    for process in processes:
-        process.stop()
 
 
 def _outcome(message: Message, is_stopping: bool) -> tuple[int, str]:

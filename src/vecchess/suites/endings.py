@@ -9,15 +9,12 @@ from numpy.typing import NDArray
 
 from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import ImmediatePlayer, MoveRequests, Player
-from vecchess.arena.players.simple import draw_best
+from vecchess.arena.players.simple import best_by_children
 from vecchess.chess.fen import from_board
 from vecchess.chess.game_arrays import Games
-from vecchess.chess.make import make
-from vecchess.chess.movegen import legal_moves
 from vecchess.chess.position import DIAGONAL, KINGS, KNIGHTS, ORTHOGONAL, OWN, PAWNS, Positions
 from vecchess.chess.rules import Termination
 from vecchess.rng import random_word
-from vecchess.shapes import MAX_MOVES
 from vecchess.suites.endgame_table import HOMES, NEVER, solve
 from vecchess.suites.suite_result import Figure, SuiteResult
 
@@ -78,14 +75,7 @@ class LongestDefence(ImmediatePlayer):
 
     def choose(self, requests: MoveRequests) -> NDArray[np.uint16]:
         """The move that lives longest, for each request: uint16[K]."""
-        positions = requests.positions
-        moves, counts = legal_moves(positions)
-        is_legal = np.arange(MAX_MOVES) < counts[:, None]
-        worth = np.full(moves.shape, -1, np.int32)
-        children = make(np.repeat(positions, counts, axis=0), moves[is_legal])
-        worth[is_legal] = moves_to_mate(children)
-        choice = draw_best(worth, self._seed, requests)
-        return np.take_along_axis(moves, choice[:, None], axis=1)[:, 0]
+        return best_by_children(requests, self._seed, moves_to_mate)
 
 
 def moves_to_mate(positions: Positions) -> NDArray[np.int64]:

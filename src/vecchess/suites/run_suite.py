@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from vecchess.arena.match.game_scheduler import GameScheduler
-from vecchess.arena.match.play_match import num_concurrent
+from vecchess.arena.match.play_match import play_games
 from vecchess.arena.match.run_match import open_players
 from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import Player
 from vecchess.chess.game_arrays import Games
-from vecchess.config import MatchConfig
+from vecchess.config import Adjudication, MatchConfig
 from vecchess.suites.suite_result import SuiteResult, share_ratio
 
 SCHEMA = 1
@@ -63,22 +62,22 @@ def run_suite(
     Raises ConfigError and NetworkError for a player that cannot be used, and what a player raises.
     """
     total = suite.games.num_games
-    config = config.model_copy(update={"games": 2 * total})
+    config = config.model_copy(update={"games": 2 * total, "adjudication": Adjudication()})
+    even = range(0, 2 * total, 2)  # in games of even numbers the first player begins
     for text in players:
+        found: list[MatchGame] = []
+
+        def note(
+            ended: list[MatchGame], _: int, text: str = text, found: list[MatchGame] = found
+        ) -> bool:
+            found += ended
+            hits = sum(map(suite.is_hit, found))
+            on_progress(SuiteProgress(text, len(found), total, hits))
+            return False
+
         with open_players([text], config) as (player,):
             opponent = suite.opponent(config.seed) or player
-            slots = num_concurrent(config, player, opponent)
-            games = range(0, 2 * total, 2)  # in games of even numbers the first player begins
-            scheduler = GameScheduler((player, opponent), suite.games, games, slots)
-            found: list[MatchGame] = []
-            hits = 0
-            try:
-                for ended in scheduler.games():
-                    found += ended
-                    hits += sum(map(suite.is_hit, ended))
-                    on_progress(SuiteProgress(text, len(found), total, hits))
-            finally:
-                scheduler.close()
+            play_games(player, opponent, config, even, note, suite.games)
         yield suite.result(text, sorted(found, key=lambda game: game.number))
 
 

@@ -6,7 +6,7 @@
 - ``engine_options`` the options of a GUI
 - ``searcher`` the thread that owns network and trees, and its tasks
 - ``go_command``, ``time_manager`` one search from ``go`` to ``bestmove``, and its time
-- ``tasks`` the other tasks: count leaves, evaluate a position, bench
+- ``tasks`` what the others write: leaves, the evaluation of a position, bench
 - ``spikes`` what the neurons do at a position, for the play page
 - ``engine_state`` network, cache, tablebases and tree, opened as the options say
 - ``search_snapshot`` the present state of a search, and its lines

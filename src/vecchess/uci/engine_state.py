@@ -149,7 +149,8 @@ class EngineState:
         key = (tree, config.seed)
         if self._session is None or key != self._session_key:
             self._session, self._game = None, None  # frees its memory before more is allocated
-            limits = TreeLimits.of_memory((config.hash_mb - _cache_mb(config.hash_mb)) * MEGABYTE)
+            tree_mb = config.hash_mb - config.hash_mb // CACHE_SHARE
+            limits = TreeLimits.of_memory(tree_mb * MEGABYTE)
             self._session = GameSearch(
                 tree, limits, self._evaluator.backend, _lanes(config), self._cache, self._tables,
                 self._evaluator.num_planes, config.seed,
@@ -193,15 +194,11 @@ class EngineState:
         return self._evaluator.facts if self._evaluator else {}
 
 
-def _cache_mb(hash_mb: int) -> int:
-    return hash_mb // CACHE_SHARE
-
-
 def _new_cache(hash_mb: int) -> EvaluationCache:
     """The cache's share of Hash. Raises ConfigError where all of it is beyond the memory."""
     if hash_mb * MEGABYTE > machine_limits().memory.amount:
         raise ConfigError(f"Hash {hash_mb:,} is more than the memory, {memory_text()}")
-    return EvaluationCache(_cache_mb(hash_mb))
+    return EvaluationCache(hash_mb // CACHE_SHARE)
 
 
 def tree_config(config: UciConfig, search: str, sims: int) -> TreeConfig:

@@ -24,12 +24,6 @@ FEW_SIMS = 100
 """With fewer simulations the speed is not measured."""
 
 
-def score(line: Line, kind: str, show_wdl: bool) -> str:
-    """``score`` and what follows it, for the side to move."""
-    words = f"score mate {line.mate}" if line.mate is not None else f"score cp {points(line, kind)}"
-    return f"{words} {wdl(line)}" if show_wdl else words
-
-
 def points(line: Line, kind: str) -> int:
     """A score of the given type, named as in lc0: cp, or 1/100 % or 1/10,000."""
     estimate = line.estimate
@@ -63,11 +57,9 @@ def info_line(
     figures: of ``SearchSnapshot.figures``, the depths first.
     """
     words = [f"{name} {value}" for name, value in figures.items()]
-    said = score(line, kind, show_wdl)
-    return (
-        f"info {' '.join(words[:2])} multipv {rank} {said} {' '.join(words[2:])} "
-        f"pv {' '.join(moves)}"
-    )
+    score = f"mate {line.mate}" if line.mate is not None else f"cp {points(line, kind)}"
+    said = [f"multipv {rank} score {score}", *([wdl(line)] if show_wdl else [])]
+    return " ".join(["info", *words[:2], *said, *words[2:], "pv", *moves])
 
 
 def best_move(moves: Sequence[str]) -> str:

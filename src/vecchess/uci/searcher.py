@@ -3,12 +3,13 @@
 import sys
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING
 
 from vecchess.errors import VecchessError
+from vecchess.runtime.reporting import ReportLine
 
 if TYPE_CHECKING:
     from vecchess.uci.engine_state import EngineState
@@ -31,6 +32,22 @@ class Task(ABC):
 
     def answer_error(self) -> None:  # noqa: B027  (most write nothing)
         """``run`` raised an error: write the line that the GUI waits for."""
+
+
+class LinesTask(Task):
+    """Writes lines for the GUI."""
+
+    def __init__(
+        self, lines: "Callable[[EngineState, Event], Iterator[str]]", write: ReportLine
+    ) -> None:
+        """``lines`` yields them; its event is set once they are no longer wanted."""
+        super().__init__()
+        self._lines, self._write = lines, write
+
+    def run(self, engine: "EngineState") -> None:
+        """Write each line when it is there."""
+        for line in self._lines(engine, self._stopped):
+            self._write(line)
 
 
 class BackgroundTask(Task):

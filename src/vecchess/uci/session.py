@@ -1,7 +1,9 @@
 """The commands of a GUI, and the state of a conversation (decision 68)."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from threading import Event
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -11,14 +13,13 @@ from vecchess.errors import ConfigError
 from vecchess.runtime.reporting import ReportLine
 from vecchess.uci.engine_options import CLEAR_HASH, Options
 from vecchess.uci.parse_command import (
-    Go,
     Position,
     parse_go,
     parse_position,
     parse_set_option,
     split,
 )
-from vecchess.uci.searcher import BackgroundTask, Searcher, Task
+from vecchess.uci.searcher import BackgroundTask, LinesTask, Searcher, Task
 from vecchess.uci.spikes import answer_spikes
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Session:
 
     def _is_ready(self, words: Sequence[str], now: float) -> None:
         """Answer at once during a search; otherwise when network and search are ready."""
-        if self._is_busy():
+        if any(not isinstance(task, BackgroundTask) for task in self._searcher.open_tasks):
             self._write("readyok")
             return
         config = self._options.config
@@ -143,14 +144,19 @@ class Session:
                        "with what follows")  # fmt: skip
 
     def _go(self, words: Sequence[str], now: float) -> None:
-        self._finish_search()
+        if self._search is not None and not self._search.is_answered:
+            self._search.stop()
         go = parse_go(words)
         for error in go.errors:
             self._inform(error)
         if go.perft is not None and go.perft > 0:
             self._perft(go.perft)
             return
-        self._start_search(go, now)
+        from vecchess.uci.go_command import GoSearch
+
+        game, config = self._current_game(), self._options.config
+        self._search = GoSearch(go, game, config, now, self._write, self._is_debugging)
+        self._searcher.post(self._search)
 
     def _stop(self, words: Sequence[str], now: float) -> None:
         self._searcher.stop()
@@ -176,18 +182,18 @@ class Session:
             self._write(line)
 
     def _evaluate(self, words: Sequence[str], now: float) -> None:
-        from vecchess.uci.tasks import EvalTask
+        from vecchess.uci.tasks import eval_lines
 
-        self._searcher.post(EvalTask(self._current_game(), self._options.config, self._write))
+        self._write_lines(partial(eval_lines, self._current_game(), self._options.config))
 
     def _bench(self, words: Sequence[str], now: float) -> None:
-        from vecchess.uci.tasks import BENCH_SIMS, BenchTask
+        from vecchess.uci.tasks import BENCH_SIMS, bench_lines
 
         given = words[0] if words else str(BENCH_SIMS)
         if not given.isdecimal() or not 1 <= int(given) <= 1 << 24:
             self._inform(f'bench: simulations of a position are 1 to 16777216, not "{given}"')
             return
-        self._searcher.post(BenchTask(self._options.config, int(given), self._write))
+        self._write_lines(partial(bench_lines, self._options.config, int(given)))
 
     def _help(self, words: Sequence[str], now: float) -> None:
         for line in HELP:
@@ -195,26 +201,17 @@ class Session:
 
     # helpers of the commands
 
-    def _start_search(self, go: Go, now: float) -> None:
-        from vecchess.uci.go_command import GoSearch
-
-        game, config = self._current_game(), self._options.config
-        self._search = GoSearch(go, game, config, now, self._write, self._is_debugging)
-        self._searcher.post(self._search)
-
     def _perft(self, depth: int) -> None:
-        from vecchess.uci.tasks import MOST_DEPTH, PerftTask
+        from vecchess.uci.tasks import MOST_DEPTH, perft_lines
 
         if depth > MOST_DEPTH:
             self._inform(f"go: perft goes down to {MOST_DEPTH}, not {depth}")
             return
         chess960 = self._options.config.chess960
-        self._searcher.post(PerftTask(self._current_game(), depth, chess960, self._write))
+        self._write_lines(partial(perft_lines, self._current_game(), depth, chess960))
 
-    def _finish_search(self) -> None:
-        """End a search that has not answered yet, before the next begins."""
-        if self._search is not None and not self._search.is_answered:
-            self._search.stop()
+    def _write_lines(self, lines: "Callable[[EngineState, Event], Iterator[str]]") -> None:
+        self._searcher.post(LinesTask(lines, self._write))
 
     def _current_game(self) -> "UciGame":
         from vecchess.uci.uci_board import set_up
@@ -222,9 +219,6 @@ class Session:
         if self._game is None:
             self._game = set_up(Position())
         return self._game
-
-    def _is_busy(self) -> bool:
-        return any(not isinstance(task, BackgroundTask) for task in self._searcher.open_tasks)
 
     def _run_in_turn(
         self, work: "Callable[[EngineState], object]", after: Callable[[], object] = lambda: None

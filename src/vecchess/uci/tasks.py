@@ -1,6 +1,10 @@
-"""Tasks of the searcher besides ``go``: count leaves, evaluate a position, bench (decision 65)."""
+"""Lines of the commands that take long, besides ``go``: count leaves, evaluate a position, bench.
+
+Decision 65.
+"""
 
 from collections.abc import Iterator
+from threading import Event
 from time import perf_counter
 
 import chess
@@ -9,14 +13,11 @@ import numpy as np
 from vecchess.chess.fen import from_board
 from vecchess.chess.perft import perft
 from vecchess.config import UciConfig
-from vecchess.runtime.reporting import ReportLine
-from vecchess.search.game_search import GameSearch
 from vecchess.search.principal_variations import Line, root_estimate
 from vecchess.search.tree.edge_word import word_actions, word_priors
 from vecchess.uci.engine_state import EngineState
 from vecchess.uci.parse_command import Position
 from vecchess.uci.search_snapshot import points, wdl
-from vecchess.uci.searcher import Task
 from vecchess.uci.uci_board import UciGame, set_up, uci_line, write_move
 
 BENCH_SIMS = 1000
@@ -43,115 +44,85 @@ BENCH_FENS = (
 chessprogramming.org's *Perft Results*, Chess960 castling, and endings."""
 
 
-class PerftTask(Task):
-    """``go perft``: leaves below each move, as Stockfish prints them."""
-
-    def __init__(self, game: UciGame, depth: int, chess960: bool, write: ReportLine) -> None:
-        """``depth`` >= 1. ``write`` takes the lines for the GUI."""
-        super().__init__()
-        self._game, self._depth, self._write = game, depth, write
-        self._chess960 = chess960 or game.writes_chess960
-
-    def run(self, engine: EngineState) -> None:
-        """Count, move by move; after ``stop`` the sum is that of the moves counted so far."""
-        board, total = self._game.board.copy(stack=False), 0
-        for move in list(board.legal_moves):
-            if self._stopped.is_set():
-                break
-            name = write_move(board, move, self._chess960)
-            board.push(move)
-            leaves = self._leaves(board, self._depth - 1)
-            board.pop()
-            total += leaves
-            self._write(f"{name}: {leaves}")
-        for line in ("", f"Nodes searched: {total}", ""):
-            self._write(line)
-
-    def _leaves(self, board: chess.Board, depth: int) -> int:
-        if depth <= UNSTOPPABLE_DEPTH:
-            return perft(from_board(board), depth)
-        total = 0
-        for move in list(board.legal_moves):
-            if self._stopped.is_set():
-                break
-            board.push(move)
-            total += self._leaves(board, depth - 1)
-            board.pop()
-        return total
+def perft_lines(
+    game: UciGame, depth: int, chess960: bool, _: EngineState, stopped: Event
+) -> Iterator[str]:
+    """``go perft``: leaves below each move, as Stockfish prints them; after ``stop`` the sum is
+    that of the moves counted so far. depth: 1 or more."""
+    board, total = game.board.copy(stack=False), 0
+    for move in list(board.legal_moves):
+        if stopped.is_set():
+            break
+        name = write_move(board, move, chess960 or game.writes_chess960)
+        board.push(move)
+        leaves = _leaves(board, depth - 1, stopped)
+        board.pop()
+        total += leaves
+        yield f"{name}: {leaves}"
+    yield from ("", f"Nodes searched: {total}", "")
 
 
-class BenchTask(Task):
-    """``bench``: the fixed positions. Its nodes are a signature of the search.
+def _leaves(board: chess.Board, depth: int, stopped: Event) -> int:
+    if depth <= UNSTOPPABLE_DEPTH:
+        return perft(from_board(board), depth)
+    total = 0
+    for move in list(board.legal_moves):
+        if stopped.is_set():
+            break
+        board.push(move)
+        total += _leaves(board, depth - 1, stopped)
+        board.pop()
+    return total
+
+
+def bench_lines(config: UciConfig, sims: int, engine: EngineState, stopped: Event) -> Iterator[str]:
+    """``bench``: the fixed positions, ``sims`` simulations each, with an empty tree and cache. Its
+    nodes are a signature of the search.
 
     Nodes are moves made on the board, as alpha-beta programs count them: the lengths of all paths
     down the tree. So they change with every choice of the search, unlike the simulations.
     """
-
-    def __init__(self, config: UciConfig, sims: int, write: ReportLine) -> None:
-        """``sims``: simulations of each position. ``write`` takes the lines for the GUI."""
-        super().__init__()
-        self._config, self._sims, self._write = config, sims, write
-
-    def run(self, engine: EngineState) -> None:
-        """Search one position after the other, each with an empty tree and cache."""
-        session, nodes, seconds = engine.session(engine.load(self._config)), 0, 0.0
-        for number, fen in enumerate(BENCH_FENS, 1):
-            if self._stopped.is_set():
-                break
-            self._write(f"\nPosition: {number}/{len(BENCH_FENS)} ({fen})")
-            engine.clear()
-            game = set_up(Position(fen))
-            engine.set_up(game)
-            start, before = perf_counter(), int(session.forest.header["depth"])
-            self._search(session)
-            seconds += perf_counter() - start
-            made = int(session.forest.header["depth"]) - before
-            nodes += made
-            self._write(f"info nodes {made} string moves made by {session.visits} simulations")
+    session, nodes, seconds = engine.session(engine.load(config)), 0, 0.0
+    for number, fen in enumerate(BENCH_FENS, 1):
+        if stopped.is_set():
+            break
+        yield f"\nPosition: {number}/{len(BENCH_FENS)} ({fen})"
         engine.clear()
-        self._write("\n===========================")
-        self._write(f"Total time (ms) : {round(1000 * seconds)}")
-        self._write(f"Nodes searched  : {nodes}")
-        self._write(f"Nodes/second    : {round(nodes / max(seconds, 1e-6))}")
-
-    def _search(self, session: GameSearch) -> None:
-        session.begin(self._sims, BENCH_LANES)
+        engine.set_up(set_up(Position(fen)))
+        start, before = perf_counter(), int(session.forest.header["depth"])
+        session.begin(sims, BENCH_LANES)
         while not session.is_over:
             session.advance(session.compute())
-            if self._stopped.is_set():
+            if stopped.is_set():
                 session.end()
+        seconds += perf_counter() - start
+        made = int(session.forest.header["depth"]) - before
+        nodes += made
+        yield f"info nodes {made} string moves made by {session.visits} simulations"
+    engine.clear()
+    yield "\n==========================="
+    yield f"Total time (ms) : {round(1000 * seconds)}"
+    yield f"Nodes searched  : {nodes}"
+    yield f"Nodes/second    : {round(nodes / max(seconds, 1e-6))}"
 
 
-class EvalTask(Task):
-    """``eval``: the network's evaluation of the position, without a search."""
-
-    def __init__(self, game: UciGame, config: UciConfig, write: ReportLine) -> None:
-        """``write`` takes the lines for the GUI."""
-        super().__init__()
-        self._game, self._config, self._write = game, config, write
-
-    def run(self, engine: EngineState) -> None:
-        """Evaluate the position once; the tree is dropped."""
-        if not any(self._game.board.legal_moves):
-            self._write("\nFinal evaluation: none (game over)\n")
-            return
-        engine.session(engine.load(self._config))
-        session = engine.set_up(self._game)
-        session.evaluate_root()
-        for line in self._lines(session, str(engine.facts.get("net"))):
-            self._write(line)
-        session.forget()
-
-    def _lines(self, session: GameSearch, net: str) -> Iterator[str]:
-        line = Line((), 0, root_estimate(session.forest, 0), 0.0, 0, None)
-        steps = int(session.forest.trees["num_steps"][0])
-        yield f"\nNetwork {net}, {steps} time step{'s' if steps != 1 else ''}"
-        yield f"Side to move: {wdl(line)}, cp {points(line, 'centipawn')}"
-        words = np.sort(session.root_edges["word"])[::-1][:SHOWN_MOVES]
-        actions, priors = word_actions(words), word_priors(words)
-        for action, prior in zip(actions.tolist(), priors.tolist(), strict=True):
-            chess960 = self._config.chess960
-            name = uci_line(self._game, session.position, (action,), chess960)[0]
-            yield f"Policy {name:5} {100 * prior:5.1f} %"
-        side = 1 if self._game.board.turn == chess.WHITE else -1
-        yield f"\nFinal evaluation {side * points(line, 'centipawn') / 100:+.2f} (white side)\n"
+def eval_lines(game: UciGame, config: UciConfig, engine: EngineState, _: Event) -> Iterator[str]:
+    """``eval``: the network's evaluation of the position, without a search; the tree is dropped."""
+    if not any(game.board.legal_moves):
+        yield "\nFinal evaluation: none (game over)\n"
+        return
+    engine.session(engine.load(config))
+    session = engine.set_up(game)
+    session.evaluate_root()
+    line = Line((), 0, root_estimate(session.forest, 0), 0.0, 0, None)
+    steps = int(session.forest.trees["num_steps"][0])
+    yield f"\nNetwork {engine.facts.get('net')}, {steps} time step{'s' if steps != 1 else ''}"
+    yield f"Side to move: {wdl(line)}, cp {points(line, 'centipawn')}"
+    words = np.sort(session.root_edges["word"])[::-1][:SHOWN_MOVES]
+    actions, priors = word_actions(words), word_priors(words)
+    for action, prior in zip(actions.tolist(), priors.tolist(), strict=True):
+        name = uci_line(game, session.position, (action,), config.chess960)[0]
+        yield f"Policy {name:5} {100 * prior:5.1f} %"
+    side = 1 if game.board.turn == chess.WHITE else -1
+    yield f"\nFinal evaluation {side * points(line, 'centipawn') / 100:+.2f} (white side)\n"
+    session.forget()

@@ -138,23 +138,18 @@ def y_bounds(chart: Chart) -> tuple[float, float]:
     return bounds([*values, 0.0, 1.0] if chart.key == "score" else values, chart.from_zero)
 
 
-def bounds(values: list[float], from_zero: bool, most: int = 4) -> tuple[float, float]:
-    """Round bounds that hold ``values``, with about ``most`` steps between; 0 is one of them where
+def bounds(values: list[float], from_zero: bool) -> tuple[float, float]:
+    """Round bounds that hold ``values``, with about four steps between; 0 is one of them where
     ``from_zero``, and where the smallest value is less than half the largest."""
     low, high = min(values), max(values)
     if low > 0 and (from_zero or low < high / 2):
         low = 0.0
     if high - low < LEAST:
         low, high = (0.0, 2 * high) if high > LEAST else (low - 1, high + 1)
-    step = _nice_step(high - low, most)
-    return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
-
-
-def _nice_step(span: float, most: int) -> float:
-    """A round step that fits into ``span`` at most ``most`` times."""
-    rough = span / most
+    rough = (high - low) / 4
     power = 10.0 ** math.floor(math.log10(rough))
-    return next(nice * power for nice in NICE if nice * power >= rough * (1 - 1e-9))
+    step = next(nice * power for nice in NICE if nice * power >= rough * (1 - 1e-9))
+    return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
 
 
 def format_figure(value: float, share: bool = False) -> str:

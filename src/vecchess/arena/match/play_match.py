@@ -12,6 +12,7 @@ from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import Player
 from vecchess.arena.ratings.score import Score
 from vecchess.arena.ratings.sprt import Sprt
+from vecchess.chess.game_arrays import Games
 from vecchess.config import MatchConfig
 from vecchess.errors import VecchessError
 
@@ -99,16 +100,17 @@ def play_games(
     config: MatchConfig,
     numbers: Sequence[int],
     must_end: Callable[[list[MatchGame], int], bool],
+    openings: Games | None = None,
 ) -> int:
     """Play the games of a match with these ``numbers``; returns the plies made.
 
-    ``must_end`` gets the games that ended and the plies made so far, several times a second, and
-    returns True to end the others. Raises ConfigError for openings or adjudication that cannot be
-    used, and what a player raises.
+    openings: those of ``config`` by default. ``must_end`` gets the games that ended and the plies
+    made so far, several times a second, and returns True to end the others. Raises ConfigError for
+    openings or adjudication that cannot be used, and what a player raises.
     """
-    concurrency = num_concurrent(config, first, second)
-    openings = match_openings(config)
-    scheduler = GameScheduler((first, second), openings, numbers, concurrency, config.adjudication)
+    openings = match_openings(config) if openings is None else openings
+    slots = num_concurrent(config, first, second)
+    scheduler = GameScheduler((first, second), openings, numbers, slots, config.adjudication)
     try:
         for ended in scheduler.games():
             if must_end(ended, scheduler.plies):

@@ -4,9 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.arena.player_protocol import MoveReplies, MoveRequests, Player, random_words
-from vecchess.chess.action import actions_to_moves, moves_to_actions
-from vecchess.chess.movegen import legal_moves
-from vecchess.chess.planes import NUM_PLANES, encode_planes
+from vecchess.chess.action import actions_to_moves
+from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
@@ -14,7 +13,7 @@ from vecchess.inference.requests import Requests
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.kernels.sampling import softmax_scale, softmax_weights
 from vecchess.search.tablebase import Tablebase
-from vecchess.shapes import MAX_MOVES, POSITION_WORDS
+from vecchess.shapes import POSITION_WORDS
 
 COLDEST = 1e-3
 """Temperatures below count as 0."""
@@ -22,7 +21,17 @@ ROOT_UNIT = 1 << 24
 """Wins and draws of a root are integers out of this."""
 
 
-class PolicyPlayer(Player):
+class NetworkPlayer(Player):
+    """A player with a network. The positions that it thinks about stay in slots."""
+
+    def __init__(self, max_games: int, seed: int, temperature: float, name: str) -> None:
+        """For up to ``max_games`` games at a time."""
+        self.name, self.max_games = name, max_games
+        self._seed, self._temperature = seed, temperature
+        self._positions = np.zeros((max_games, POSITION_WORDS), np.uint64)
+
+
+class PolicyPlayer(NetworkPlayer):
     """Plays the most probable move of the network's policy, or one drawn from it."""
 
     def __init__(
@@ -35,17 +44,10 @@ class PolicyPlayer(Player):
         name: str = "",
         num_planes: int = NUM_PLANES,
     ) -> None:
-        """For up to ``max_games`` games at a time. temperature 0: the best move.
-
-        num_planes: input planes of the network of ``backend``.
-        """
-        self.name = name
-        self.max_games: int = max_games
-        self._seed = seed
-        self._temperature = temperature
+        """temperature 0: the best move. num_planes: input planes of the network of ``backend``."""
+        super().__init__(max_games, seed, temperature, name)
         self._requests = Requests.empty(max_games, num_planes)
         self._engine = SlotEngine(backend, self._requests)
-        self._moves = np.zeros((max_games, MAX_MOVES), np.uint16)
         self._words = np.zeros(max_games, np.uint64)
 
     @property
@@ -56,16 +58,12 @@ class PolicyPlayer(Player):
     def ask(self, requests: MoveRequests) -> None:
         """Begin to choose a move for each of ``requests``."""
         slots, questions = requests.slots, self._requests
-        moves, counts = legal_moves(requests.positions)
-        is_legal = np.arange(MAX_MOVES) < counts[:, None]
-        actions = np.zeros(moves.shape, np.uint16)
-        actions[is_legal] = moves_to_actions(moves[is_legal])
-        questions.planes[slots] = encode_planes(
-            requests.positions, requests.repetitions, requests.past, questions.planes.shape[1]
+        self._positions[slots] = requests.positions
+        asked = Requests.at(
+            requests.positions, questions.planes.shape[1], requests.past, requests.repetitions
         )
-        questions.legal[slots] = actions
-        questions.num_legal[slots] = counts
-        self._moves[slots] = moves
+        questions.planes[slots], questions.legal[slots] = asked.planes, asked.legal
+        questions.num_legal[slots] = asked.num_legal
         self._words[slots] = random_words(self._seed, requests)
         self._engine.submit(slots.astype(np.int32))
 
@@ -82,9 +80,10 @@ class PolicyPlayer(Player):
         words = self._words[slots] >> np.uint64(32)
         wanted = words * totals.astype(np.uint64) >> np.uint64(32)
         reached = weights.cumsum(axis=1, dtype=np.uint64) > wanted[:, None]
+        actions = requests.legal[slots, reached.argmax(axis=1)]
         return MoveReplies(
             slots=slots,
-            moves=self._moves[slots, reached.argmax(axis=1)],
+            moves=actions_to_moves(self._positions[slots], actions),
             values=self._values(slots, steps),
             visits=np.ones(len(slots), np.int64),
             forfeits=np.zeros(len(slots), np.uint8),
@@ -106,7 +105,7 @@ class PolicyPlayer(Player):
         return (points / (2 * totals.astype(np.int64))).astype(np.float32)
 
 
-class SearchPlayer(Player):
+class SearchPlayer(NetworkPlayer):
     """Plays the move that a search finds, in a new tree for every move."""
 
     def __init__(
@@ -121,23 +120,17 @@ class SearchPlayer(Player):
         name: str = "",
         num_planes: int = NUM_PLANES,
     ) -> None:
-        """For up to ``max_games`` games at a time.
+        """temperature: of the choice; with ``explore`` of the Gumbel noise, as in self-play.
 
-        temperature: of the choice; with ``explore`` of the Gumbel noise, as in self-play. history:
-        positions that the network of ``backend`` sees. Raises ConfigError where memory is short,
-        or tablebases are missing.
+        Raises ConfigError where memory is short, or tablebases are missing.
         """
-        self.name = name
-        self.max_games: int = max_games
+        super().__init__(max_games, seed, temperature, name)
         self.simulations = 0
         """Simulations of all searches so far."""
         tablebase = Tablebase(config.syzygy) if config.syzygy else None
         self.search = BatchSearch(
             config, backend, max_games, tablebase=tablebase, num_planes=num_planes
         )
-        self._positions = np.zeros((max_games, POSITION_WORDS), np.uint64)
-        self._seed = seed
-        self._temperature = temperature
         self._explore = explore
 
     @property

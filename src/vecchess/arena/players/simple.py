@@ -1,5 +1,7 @@
 """Players without a network: any move, the greediest move, and material a few plies ahead."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from vecchess.arena.player_protocol import ImmediatePlayer, MoveRequests, draw_b
 from vecchess.chess.make import make
 from vecchess.chess.movegen import count_moves, legal_moves
 from vecchess.chess.planes import MATERIAL_WEIGHTS, encode_planes
+from vecchess.chess.position import Positions
 from vecchess.errors import ConfigError
 from vecchess.search.kernels.alpha_beta import minimax
 from vecchess.shapes import MAX_MOVES
@@ -48,14 +51,7 @@ class GreedyPlayer(ImmediatePlayer):
 
     def choose(self, requests: MoveRequests) -> NDArray[np.uint16]:
         """A move for each of ``requests``, uint16[K]."""
-        positions = requests.positions
-        moves, counts = legal_moves(positions)
-        is_legal = np.arange(MAX_MOVES) < counts[:, None]
-        children = make(np.repeat(positions, counts, axis=0), moves[is_legal])
-        worth = np.full(moves.shape, -MATE, np.int32)
-        worth[is_legal] = -material_balance(children)
-        choice = draw_best(worth, self.seed, requests)
-        return np.take_along_axis(moves, choice[:, None], axis=1)[:, 0]
+        return best_by_children(requests, self.seed, lambda children: -material_balance(children))
 
 
 class MinimaxPlayer(ImmediatePlayer):
@@ -82,7 +78,19 @@ class MinimaxPlayer(ImmediatePlayer):
         """A move for each of ``requests``, uint16[K]."""
         moves, _, scores = minimax(requests.positions, self.depth)
         choice = draw_best(scores, self.seed, requests)
-        return np.take_along_axis(moves, choice[:, None], axis=1)[:, 0]
+        return moves[np.arange(len(moves)), choice]
+
+
+def best_by_children(
+    requests: MoveRequests, seed: int, worth_of: Callable[[Positions], NDArray[np.signedinteger]]
+) -> NDArray[np.uint16]:
+    """uint16[K]: the move to the position that ``worth_of`` finds best, drawn by seed, game and ply
+    where there are several. worth_of: uint64[N, 8] -> int[N], above -MATE but for a mate."""
+    moves, counts = legal_moves(requests.positions)
+    is_legal = np.arange(MAX_MOVES) < counts[:, None]
+    worth = np.full(moves.shape, -MATE, np.int32)
+    worth[is_legal] = worth_of(make(np.repeat(requests.positions, counts, axis=0), moves[is_legal]))
+    return moves[np.arange(len(moves)), draw_best(worth, seed, requests)]
 
 
 def draw_best(worth: NDArray[np.int32], seed: int, requests: MoveRequests) -> NDArray[np.int64]:

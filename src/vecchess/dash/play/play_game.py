@@ -13,13 +13,21 @@ import chess.pgn
 
 from vecchess.chess.pgn import in_lines
 from vecchess.chess.read_pgn import PgnGame, read_pgn
+from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError
+from vecchess.importers.imported_game import termination_of
 from vecchess.uci.parse_command import STARTPOS, Position
 from vecchess.uci.uci_board import UciGame, set_up, write_move
 
 MOST_PLIES = 1200
 """Plies of a game at most."""
-FIFTY_MOVES_PLIES = 100
+REASONS = {
+    Termination.CHECKMATE: "checkmate",
+    Termination.INSUFFICIENT_MATERIAL: "neither side can mate",
+    Termination.STALEMATE: "stalemate",
+    Termination.FIFTY_MOVES: "the fifty-move rule",
+    Termination.THREEFOLD: "threefold repetition",
+}
 DRAWN, WON, LOST = "1/2-1/2", "1-0", "0-1"
 
 
@@ -80,26 +88,14 @@ def game_facts(game: UciGame) -> dict[str, Any]:
 def outcome_of(board: chess.Board) -> dict[str, Any] | None:
     """Result and reason where the game is over, draws being claimed; None where it is not.
 
-    ``can_go_on``: whether there is a legal move all the same. The order is python-chess's.
+    ``can_go_on``: whether there is a legal move all the same.
     """
-    loser_moved = LOST if board.turn else WON
-    reasons = (
-        (board.is_checkmate, loser_moved, "checkmate"),
-        (board.is_insufficient_material, DRAWN, "neither side can mate"),
-        (board.is_stalemate, DRAWN, "stalemate"),
-        (lambda: board.halfmove_clock >= FIFTY_MOVES_PLIES, DRAWN, "the fifty-move rule"),
-        (lambda: board.is_repetition(3), DRAWN, "threefold repetition"),
-    )
-    for is_so, result, reason in reasons:
-        if is_so():
-            can_go_on = any(board.generate_legal_moves())
-            return {"result": result, "reason": reason, "can_go_on": can_go_on}
-    return None
-
-
-def chess960_start(number: int) -> str:
-    """The FEN of a Chess960 start position, 0 to 959; 518 is that of standard chess."""
-    return chess.Board.from_chess960_pos(number).fen()
+    over = termination_of(board)
+    if over is Termination.ONGOING:
+        return None
+    result = (LOST if board.turn else WON) if over is Termination.CHECKMATE else DRAWN
+    can_go_on = any(board.generate_legal_moves())
+    return {"result": result, "reason": REASONS[over], "can_go_on": can_go_on}
 
 
 def read_text(text: str) -> UciGame:
@@ -134,12 +130,8 @@ def write_pgn(game: UciGame, tags: Mapping[str, str]) -> str:
 
 def _ply(board: chess.Board, uci: str | None, san: str | None) -> dict[str, Any]:
     """A position and the move that led there."""
-    return {
-        "fen": board.fen(en_passant="legal"),
-        "uci": uci,
-        "san": san,
-        "check": board.is_check(),
-    }
+    fen, check = board.fen(en_passant="legal"), board.is_check()
+    return {"fen": fen, "uci": uci, "san": san, "check": check}
 
 
 def _targets(board: chess.Board) -> dict[str, list[str]]:

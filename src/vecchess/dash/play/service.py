@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import chess
 from starlette.concurrency import run_in_threadpool
 
 from vecchess.config import DEFAULT_NET, MATERIAL_NET
@@ -21,7 +22,6 @@ from vecchess.dash.play.parse_requests import (
 )
 from vecchess.dash.play.play_engine import PlayEngine, PlayStrength
 from vecchess.dash.play.play_game import (
-    chess960_start,
     game_facts,
     outcome_of,
     read_game,
@@ -150,7 +150,8 @@ def position(asked: GameRequest) -> dict[str, Any]:
 def game_from_text(asked: TextRequest) -> dict[str, Any]:
     """The facts of a game that is given as text."""
     if asked.chess960 is not None:
-        return game_facts(read_game(chess960_start(asked.chess960), ()))
+        start = chess.Board.from_chess960_pos(asked.chess960)
+        return game_facts(read_game(start.fen(), ()))
     return game_facts(read_text(asked.text))
 
 

@@ -1,6 +1,5 @@
 """Plain values for JSON: one game, and pages of the list of recorded games."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import chess
@@ -26,7 +25,7 @@ def game_view(view: RunView, number: int) -> dict[str, Any]:
     for uci in game.ucis:
         position.push_uci(uci)
         fens.append(_pieces(position))
-    return game.to_dict() | {"fens": fens} | _neighbours(view, number)
+    return vars(game) | {"fens": fens} | _neighbours(view, number)
 
 
 def _pieces(position: chess.Board) -> str:
@@ -34,43 +33,32 @@ def _pieces(position: chess.Board) -> str:
     return f"{position.board_fen()} {'w' if position.turn else 'b'}"
 
 
-@dataclass(frozen=True)
-class GameQuery:
-    """Which recorded games a page of the list shows."""
+def game_rows(
+    view: RunView, first: int, result: str = "", ending: str = "", order: str = "newest"
+) -> dict[str, Any]:
+    """A page of the list of recorded games, after ``first`` others, and how many the list has.
 
-    result: str = ""
-    """ "1-0", "0-1", "1/2-1/2"; "" for any."""
-    ending: str = ""
-    """A ``Termination`` in lower case; "" for any."""
-    order: str = "newest"
-    """One of ``ORDERS``."""
-    first: int = 0
-    """Games of the list before this page."""
-
-
-def game_rows(view: RunView, query: GameQuery) -> dict[str, Any]:
-    """A page of the list of recorded games, and how many games the list has.
-
-    Raises ConfigError for a result, an ending or an order that does not exist.
+    result: "1-0", "0-1", "1/2-1/2"; ending: a ``Termination`` in lower case; "" for any. order: one
+    of ``ORDERS``. Raises ConfigError for any other.
     """
     games = view.outcomes()
     rows = np.arange(len(games.numbers))
-    if query.result:
-        rows = rows[np.sign(games.result[rows]) == _code(query.result, RESULT_CODES, "result")]
-    if query.ending:
-        rows = rows[games.termination[rows] == _code(query.ending, ENDING_CODES, "ending")]
+    if result:
+        rows = rows[np.sign(games.result[rows]) == _code(result, RESULT_CODES, "result")]
+    if ending:
+        rows = rows[games.termination[rows] == _code(ending, ENDING_CODES, "ending")]
     plies = games.plies[rows]
-    if query.order in ("shortest", "longest"):
-        rows = rows[np.argsort(plies if query.order == "shortest" else -plies, kind="stable")]
-    elif query.order == "newest":
+    if order in ("shortest", "longest"):
+        rows = rows[np.argsort(plies if order == "shortest" else -plies, kind="stable")]
+    elif order == "newest":
         rows = rows[::-1]
-    elif query.order not in ORDERS:
-        raise ConfigError(f"the order is one of {', '.join(ORDERS)}, not {query.order[:20]!r}")
-    shown = rows[query.first : query.first + GAMES_PER_PAGE]
+    elif order not in ORDERS:
+        raise ConfigError(f"the order is one of {', '.join(ORDERS)}, not {order[:20]!r}")
+    shown = rows[first : first + GAMES_PER_PAGE]
     endings = {code: name for name, code in ENDING_CODES.items()}
     return {
         "total": len(rows),
-        "first": query.first,
+        "first": first,
         "per_page": GAMES_PER_PAGE,
         "games": [
             {

@@ -21,7 +21,7 @@ from vecchess import __version__
 from vecchess.dash.answers import SafeJSONResponse, error_answer
 from vecchess.dash.play.routes import play_routes
 from vecchess.dash.play.service import PlayService
-from vecchess.dash.views.game_values import GameQuery, game_rows, game_view
+from vecchess.dash.views.game_values import game_rows, game_view
 from vecchess.dash.views.run_facts import run_facts
 from vecchess.dash.views.run_reader import RunReader
 from vecchess.dash.views.run_values import run_details, run_rows, series_columns
@@ -128,7 +128,7 @@ def _series(view: RunView, request: Request) -> Any:
 def _games(view: RunView, request: Request) -> Any:
     asked = dict(request.query_params)
     chosen = {key: asked[key] for key in ("result", "ending", "order") if key in asked}
-    return game_rows(view, GameQuery(**chosen, first=_count(asked.get("first", "")) or 0))
+    return game_rows(view, _count(asked.get("first", "")) or 0, **chosen)
 
 
 def _game(view: RunView, request: Request) -> Any:
