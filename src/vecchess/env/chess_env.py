@@ -75,6 +75,12 @@ class EnvStep(NamedTuple):
     codes: NDArray[np.uint8]
 
 
+def endings(codes: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Terminated, bool[G]: over by the rules; truncated, bool[G]: by the cap on plies."""
+    is_cut: NDArray[np.bool_] = codes == Termination.PLY_CAP
+    return (codes != Termination.ONGOING) & ~is_cut, is_cut
+
+
 class ChessEnv:
     """G games at a time, each a row of arrays. Point of view: the side to move. Not thread-safe.
 

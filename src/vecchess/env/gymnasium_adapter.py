@@ -13,7 +13,8 @@ from vecchess.arena.match_game import ending_name
 from vecchess.arena.player_protocol import Player
 from vecchess.chess.fen import to_board
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.env.versus import Colour, VersusGames, is_cut
+from vecchess.env.chess_env import endings
+from vecchess.env.versus import Colour, VersusGames
 from vecchess.runtime.optional_library import missing_library
 from vecchess.shapes import NUM_ACTIONS
 
@@ -37,6 +38,11 @@ def observation_space(num_planes: int) -> spaces.Dict:
             "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
         }
     )
+
+
+def ending_info(code: int) -> Infos:
+    """Info of a game that is over for a reason, or not (0)."""
+    return {"termination": ending_name(code)} if code else {}
 
 
 def _games(
@@ -95,10 +101,9 @@ class ChessGymEnv(gymnasium.Env[Observation, np.int64]):
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, Infos]:
         """Make the action and the opponent's reply."""
         step = self._games.step([int(action)])
-        code, is_truncated = int(step.codes[0]), bool(is_cut(step.codes)[0])
-        info = {"termination": ending_name(code)} if code else {}
-        is_terminated = code > 0 and not is_truncated
-        return self._observation(), float(step.rewards[0]), is_terminated, is_truncated, info
+        terminated, truncated = (bool(each[0]) for each in endings(step.codes))
+        info = ending_info(int(step.codes[0]))
+        return self._observation(), float(step.rewards[0]), terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[4672], true where an action is legal, as libraries for masked policies ask for."""
@@ -175,9 +180,7 @@ class ChessVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         ended = np.flatnonzero(step.codes)
         infos = self._final_infos(ended, step.codes) if len(ended) else {}
         self._games.begin(ended)
-        is_truncated = is_cut(step.codes)
-        is_terminated = (step.codes > 0) & ~is_truncated
-        return self._observation(), step.rewards, is_terminated, is_truncated, infos
+        return self._observation(), step.rewards, *endings(step.codes), infos
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the player."""
