@@ -52,8 +52,8 @@ def step_aec(env: ChessAEC) -> list[bytes]:
 
 
 def step_parallel(env: ChessParallel) -> list[bytes]:
-    mover = env._sides.mover
-    mask = env._sides.observation(mover)["action_mask"]
+    mover = env._mover
+    mask = env._observation(mover)["action_mask"]
     seen, *_ = env.step({mover: int(np.flatnonzero(mask)[0])})
     return [seen[name]["observation"].tobytes() for name in seen]
 

@@ -16,8 +16,13 @@ from vecchess.chess.sample import random_planes
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.cpu.backend import MEMBERS_TO_LEARN, CpuBackend, KernelChoice, KernelCosts
-from vecchess.inference.cpu.layerwise import LayerwiseCpu
+from vecchess.inference.cpu.backend import (
+    MEMBERS_TO_LEARN,
+    CpuBackend,
+    KernelChoice,
+    KernelCosts,
+    KernelThreads,
+)
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.initialise import new_network
@@ -169,7 +174,7 @@ def test_all_steps_of_a_layer_at_once_are_the_same(kind: str, threads: int) -> N
     rows, requests = list(range(NUM_ROWS)), ask(NUM_ROWS)
     reference = open_backend("reference", _kind(kind), 7, ExitRule.never())
     expected = answer(reference, ask(NUM_ROWS), rows, 7)
-    LayerwiseCpu(_kind(kind), 5, threads).answer(requests, np.array(rows, np.int32))
+    KernelThreads(_kind(kind), ExitRule.never(), threads).answer(np.array(rows, np.int32), requests)
     assert same((requests.policy, requests.wdl, requests.steps), expected)
 
 

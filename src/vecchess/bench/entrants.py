@@ -15,7 +15,7 @@ from vecchess.bench.paired_timing import Count
 from vecchess.errors import VecchessError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.cpu.layerwise import LayerwiseCpu
+from vecchess.inference.cpu.backend import KernelThreads
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.playable_net import PlayableNet
@@ -113,16 +113,20 @@ class Continuous(OwnEntrant):
 
 
 class LayerByLayer(OwnEntrant):
-    """``LayerwiseCpu``: T steps for each position, without slots."""
+    """Batches of positions that all take T steps, without slots (decision 16)."""
 
-    def __init__(self, name: str, engine: LayerwiseCpu, requests: Requests) -> None:
+    def __init__(
+        self, name: str, kernels: KernelThreads, batch_size: int, requests: Requests
+    ) -> None:
         super().__init__(name, requests)
-        self._engine = engine
+        self._kernels, self._batch_size = kernels, batch_size
 
     def turn(self) -> Count:
-        """One batch of as many boards as the engine takes."""
-        rows = self.batches.take(self._engine.num_boards)
-        self._engine.answer(self.requests, rows)
+        """One batch."""
+        rows = self.batches.take(self._batch_size)
+        for sums in (self.requests.policy, self.requests.wdl, self.requests.steps):
+            sums[rows] = 0
+        self._kernels.answer(rows, self.requests)
         return self.count(rows)
 
 
@@ -154,8 +158,8 @@ def open_own(setup: EntrantSetup, net: PlayableNet, questions: Requests) -> list
     rule, never = ExitRule.from_metadata(net.exit_rule), ExitRule.never()
     fixed: list[OwnEntrant] = []
     if isinstance(net, IntegerNet) and setup.has_fixed:
-        engine = LayerwiseCpu(net, setup.slots, setup.threads)
-        fixed.append(LayerByLayer(FIXED, engine, unanswered(questions)))
+        kernels = KernelThreads(net, never, setup.threads)
+        fixed.append(LayerByLayer(FIXED, kernels, setup.slots, unanswered(questions)))
     name = SLOTS_FIXED if fixed else FIXED
     fixed.append(Continuous(name, setup.open(net, never), unanswered(questions)))
     early = Continuous(CONTINUOUS, setup.open(net, rule), unanswered(questions))

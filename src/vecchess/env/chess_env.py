@@ -76,6 +76,12 @@ class EnvStep(NamedTuple):
     codes: NDArray[np.uint8]
 
 
+def endings(codes: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Terminated, bool[G]: over by the rules; truncated, bool[G]: by the cap on plies."""
+    is_cut: NDArray[np.bool_] = codes == Termination.PLY_CAP
+    return (codes != Termination.ONGOING) & ~is_cut, is_cut
+
+
 class CopiedWhole:
     """Copies of an environment, shallow ones too, have games of their own."""
 

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vecchess.chess.game_arrays import Games
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.chess.rules import Termination
-from vecchess.env.chess_env import ChessEnv, CopiedWhole, Starts
+from vecchess.env.chess_env import ChessEnv, CopiedWhole, Starts, endings
 
 
 class EnvState(NamedTuple):
@@ -84,14 +83,13 @@ class FunctionalEnv(CopiedWhole):
 
 
 def _state(env: ChessEnv, rewards: NDArray[np.float32]) -> EnvState:
-    codes = env.rows.codes
-    is_cut = codes == Termination.PLY_CAP
+    terminated, truncated = endings(env.rows.codes)
     return EnvState(
         current_player=env.colours.astype(np.int8),
         observation=env.observations.copy(),
         legal_action_mask=env.masks | env.is_over[:, None],
         rewards=rewards,
-        terminated=(codes != Termination.ONGOING) & ~is_cut,
-        truncated=is_cut,
+        terminated=terminated,
+        truncated=truncated,
         rows=env.snapshot(),
     )

@@ -16,8 +16,8 @@ from vecchess.arena.match_game import ending_name
 from vecchess.arena.player_protocol import Player
 from vecchess.chess.fen import to_board
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.env.chess_env import CopiedWhole
-from vecchess.env.versus import Colour, VersusGames, is_cut
+from vecchess.env.chess_env import CopiedWhole, endings
+from vecchess.env.versus import Colour, VersusGames
 from vecchess.errors import ConfigError
 from vecchess.runtime.optional_library import missing_library
 from vecchess.shapes import NUM_ACTIONS
@@ -42,6 +42,11 @@ def observation_space(num_planes: int) -> spaces.Dict:
             "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
         }
     )
+
+
+def ending_info(code: int) -> Infos:
+    """Info of a game that is over for a reason, or not (0)."""
+    return {"termination": ending_name(code)} if code else {}
 
 
 def _games(
@@ -120,10 +125,9 @@ class ChessGymEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         if self._games.is_over[0]:
             raise gymnasium.error.ResetNeeded("the game is over: call reset()")
         step = self._games.step([action_number(action)])
-        code, is_truncated = int(step.codes[0]), bool(is_cut(step.codes)[0])
-        info = {"termination": ending_name(code)} if code else {}
-        is_terminated = code > 0 and not is_truncated
-        return self._observation(), float(step.rewards[0]), is_terminated, is_truncated, info
+        terminated, truncated = (bool(each[0]) for each in endings(step.codes))
+        info = ending_info(int(step.codes[0]))
+        return self._observation(), float(step.rewards[0]), terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[4672], true where an action is legal, as libraries for masked policies ask for."""
@@ -218,9 +222,7 @@ class ChessVectorEnv(CopiedWhole, VectorEnv[Observation, NDArray[np.int64], NDAr
         ended = np.flatnonzero(step.codes)
         infos = self._final_infos(ended, step.codes) if len(ended) else {}
         self._games.begin(ended)
-        is_truncated = is_cut(step.codes)
-        is_terminated = (step.codes > 0) & ~is_truncated
-        return self._observation(), step.rewards, is_terminated, is_truncated, infos
+        return self._observation(), step.rewards, *endings(step.codes), infos
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the player."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vecchess.arena.match_game import Forfeit, ending_name
+from vecchess.arena.match_game import Forfeit
 from vecchess.chess.fen import to_board
 from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of
 from vecchess.chess.position import (
@@ -24,13 +24,13 @@ from vecchess.chess.position import (
     RANK_8,
     Positions,
 )  # fmt: skip
-from vecchess.chess.rules import Termination
 from vecchess.chess.unpack_planes import unpack_planes
-from vecchess.env.chess_env import ChessEnv, CopiedWhole
+from vecchess.env.chess_env import ChessEnv, CopiedWhole, endings
 from vecchess.env.gymnasium_adapter import (
     Infos,
     Observation,
     action_number,
+    ending_info,
     observation_space,
     require_render_mode,
 )
@@ -49,55 +49,77 @@ AGENTS = ("player_0", "player_1")
 METADATA = {"name": "vecchess_v0", "render_modes": ["ansi"]}
 
 
-class TwoSides:
+class _OneGame(CopiedWhole):
     """One game, its spaces, and what each side sees and gets."""
 
-    def __init__(self, num_planes: int, settings: dict[str, Any]) -> None:
-        """``settings``: of ``ChessEnv``. Raises ConfigError for planes of earlier positions."""
+    def __init__(
+        self, *, num_planes: int = NUM_PLANES, render_mode: str | None = None, **settings: Any
+    ) -> None:
+        """``settings``: ``starts``, ``random_plies``, ``max_plies`` and ``seed`` of ``ChessEnv``.
+
+        Raises ConfigError for planes of earlier positions, and as ``ChessEnv``.
+        """
+        super().__init__()
+        require_render_mode(render_mode)
         if history_of(num_planes) > 1:
             raise ConfigError("agents of PettingZoo see the position alone: num_planes 25 or 36")
         own = {"seed": secrets.randbits(63), **settings}
-        self.env = ChessEnv(1, auto_reset=False, masks=True, **own)
-        self.num_planes = num_planes
+        self._env = ChessEnv(1, auto_reset=False, masks=True, **own)
+        self._num_planes = num_planes
         self.observation_spaces = {name: observation_space(num_planes) for name in AGENTS}
         self.action_spaces = {name: spaces.Discrete(NUM_ACTIONS) for name in AGENTS}
+        self.possible_agents = list(AGENTS)
+        self.agents: list[str] = []
+        self.render_mode = render_mode
         self._is_fresh = True
 
-    def reset(self, seed: int | None) -> None:
-        """Begin the next game, or the first one of a new seed."""
-        if seed is not None or not self._is_fresh:
-            self.env.reset(None if seed is not None else [0], seed=seed)
-        self._is_fresh = False
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """The same object for every call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """The same object for every call."""
+        return self.action_spaces[agent]
+
+    def render(self) -> str | None:
+        """The board as text, White below, in the mode "ansi"; else None."""
+        return str(to_board(self._env.positions[0])) if self.render_mode else None
+
+    def close(self) -> None:
+        """Does nothing: no file or process is open."""
 
     @property
-    def mover(self) -> str:
+    def _mover(self) -> str:
         """The agent whose side is to move."""
-        return AGENTS[int(self.env.colours[0])]
+        return AGENTS[int(self._env.colours[0])]
 
-    def observation(self, agent: str) -> Observation:
+    def _begin(self, seed: int | None) -> None:
+        """Begin the next game, or the first one of a new seed."""
+        if seed is not None or not self._is_fresh:
+            self._env.reset(None if seed is not None else [0], seed=seed)
+        self._is_fresh = False
+        self.agents = list(AGENTS)
+
+    def _observation(self, agent: str) -> Observation:
         """What an agent sees: the side that is not to move as if it were."""
-        is_mover, positions = agent == self.mover, self.env.positions
+        is_mover, positions = agent == self._mover, self._env.positions
         seen = positions if is_mover else _turned(positions)
-        planes = encode_planes(seen, self.env.rows.repetitions, num_planes=self.num_planes)
-        mask = self.env.masks[0].astype(np.int8)
+        planes = encode_planes(seen, self._env.rows.repetitions, num_planes=self._num_planes)
+        mask = self._env.masks[0].astype(np.int8)
         return {
             "observation": unpack_planes(planes)[0],
             "action_mask": mask if is_mover else np.zeros_like(mask),
         }
 
-    def play(self, action: int) -> tuple[dict[str, float], int]:
+    def _play(self, action: int) -> tuple[dict[str, float], int]:
         """Make the mover's action: the rewards of both, and why the game is over, or 0."""
-        mover = self.mover
+        mover = self._mover
         other = AGENTS[1 - AGENTS.index(mover)]
-        if not self.env.is_legal([action])[0]:
+        if not self._env.is_legal([action])[0]:
             return {mover: -1.0, other: 1.0}, int(Forfeit.ILLEGAL_MOVE)
-        step = self.env.step([action])
+        step = self._env.step([action])
         reward = float(step.rewards[0])
         return {mover: reward, other: -reward}, int(step.codes[0])
-
-    def board(self) -> str:
-        """The board as text, White below."""
-        return str(to_board(self.env.positions[0]))
 
 
 def _turned(positions: Positions) -> Positions:
@@ -111,49 +133,9 @@ def _turned(positions: Positions) -> Positions:
     return sides
 
 
-def _endings(code: int) -> tuple[bool, bool, Infos]:
-    """Terminated, truncated and the info of a game that is over for a reason, or not (0)."""
-    is_truncated = code == Termination.PLY_CAP
-    return code > 0 and not is_truncated, is_truncated, _info(code)
-
-
-def _info(code: int) -> Infos:
-    return {"termination": ending_name(code)} if code else {}
-
-
-class _OneGame(CopiedWhole):
-    """What both kinds of environment have in common."""
-
-    def __init__(
-        self, *, num_planes: int = NUM_PLANES, render_mode: str | None = None, **settings: Any
-    ) -> None:
-        """``settings``: ``starts``, ``random_plies``, ``max_plies`` and ``seed`` of ``ChessEnv``.
-
-        Raises ConfigError, see ``ChessEnv``.
-        """
-        super().__init__()
-        require_render_mode(render_mode)
-        self._sides = TwoSides(num_planes, settings)
-        self.observation_spaces = self._sides.observation_spaces
-        self.action_spaces = self._sides.action_spaces
-        self.possible_agents = list(AGENTS)
-        self.agents: list[str] = []
-        self.render_mode = render_mode
-
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """The same object for every call."""
-        return self.observation_spaces[agent]
-
-    def action_space(self, agent: str) -> spaces.Space[Any]:
-        """The same object for every call."""
-        return self.action_spaces[agent]
-
-    def render(self) -> str | None:
-        """The board as text, White below, in the mode "ansi"; else None."""
-        return self._sides.board() if self.render_mode else None
-
-    def close(self) -> None:
-        """Does nothing: no file or process is open."""
+def _endings(code: int) -> tuple[bool, bool]:
+    terminated, truncated = endings(np.array([code], np.uint8))
+    return bool(terminated[0]), bool(truncated[0])
 
 
 class ChessAEC(_OneGame, AECEnv):  # type: ignore[misc]
@@ -163,18 +145,17 @@ class ChessAEC(_OneGame, AECEnv):  # type: ignore[misc]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin the next game, or the first one of a new ``seed``. ``options`` has no meaning."""
-        self._sides.reset(seed)
-        self.agents = list(AGENTS)
+        self._begin(seed)
         self.rewards = dict.fromkeys(AGENTS, 0.0)
         self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
         self.terminations = dict.fromkeys(AGENTS, False)
         self.truncations = dict.fromkeys(AGENTS, False)
         self.infos: dict[str, Infos] = {name: {} for name in AGENTS}
-        self.agent_selection = self._sides.mover
+        self.agent_selection = self._mover
 
     def observe(self, agent: str) -> Observation:
         """What an agent sees, from its own side."""
-        return self._sides.observation(agent)
+        return self._observation(agent)
 
     def step(self, action: int | None) -> None:
         """Make the action of the selected agent; None removes an agent whose game is over."""
@@ -183,11 +164,11 @@ class ChessAEC(_OneGame, AECEnv):  # type: ignore[misc]
             self._was_dead_step(action)
             return
         self._cumulative_rewards[agent] = 0.0
-        self.rewards, code = self._sides.play(-1 if action is None else action_number(action))
-        is_terminated, is_truncated, info = _endings(code)
-        self.terminations = dict.fromkeys(self.agents, is_terminated)
-        self.truncations = dict.fromkeys(self.agents, is_truncated)
-        self.infos = {name: dict(info) for name in self.agents}
+        self.rewards, code = self._play(-1 if action is None else action_number(action))
+        terminated, truncated = _endings(code)
+        self.terminations = dict.fromkeys(self.agents, terminated)
+        self.truncations = dict.fromkeys(self.agents, truncated)
+        self.infos = {name: ending_info(code) for name in self.agents}
         self.agent_selection = AGENTS[1 - AGENTS.index(agent)]
         self._accumulate_rewards()
 
@@ -201,8 +182,7 @@ class ChessParallel(_OneGame, ParallelEnv):  # type: ignore[misc]
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Observation], dict[str, Infos]]:
         """Begin the next game, or the first one of a new ``seed``. ``options`` has no meaning."""
-        self._sides.reset(seed)
-        self.agents = list(AGENTS)
+        self._begin(seed)
         return self._observations(), {name: {} for name in AGENTS}
 
     def step(
@@ -214,17 +194,17 @@ class ChessParallel(_OneGame, ParallelEnv):  # type: ignore[misc]
         happens."""
         if not self.agents:
             return {}, {}, {}, {}, {}
-        rewards, code = self._sides.play(action_number(actions.get(self._sides.mover, -1)))
-        is_terminated, is_truncated, info = _endings(code)
+        rewards, code = self._play(action_number(actions.get(self._mover, -1)))
+        terminated, truncated = _endings(code)
         if code:
             self.agents = []
         return (
             self._observations(),
             rewards,
-            dict.fromkeys(AGENTS, is_terminated),
-            dict.fromkeys(AGENTS, is_truncated),
-            {name: dict(info) for name in AGENTS},
+            dict.fromkeys(AGENTS, terminated),
+            dict.fromkeys(AGENTS, truncated),
+            {name: ending_info(code) for name in AGENTS},
         )
 
     def _observations(self) -> dict[str, Observation]:
-        return {name: self._sides.observation(name) for name in AGENTS}
+        return {name: self._observation(name) for name in AGENTS}

@@ -1,6 +1,6 @@
 """Games of the user's side against a player of the arena, many at a time."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,25 +9,13 @@ from vecchess.arena.match_game import Forfeit, ending_name
 from vecchess.arena.player_protocol import MoveReplies, MoveRequests, Player, choose_moves
 from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.chess.action import actions_to_moves, moves_to_actions
-from vecchess.chess.rules import Termination
-from vecchess.env.chess_env import STAY, ChessEnv, writable
+from vecchess.env.chess_env import STAY, ChessEnv, EnvStep, writable
 from vecchess.errors import WorkerDied
 from vecchess.rng import random_word
 from vecchess.shapes import POSITION_WORDS
 
 Colour = Literal["both", "white", "black"]
 """The user's colour. ``"both"``: White in games of even numbers, Black in the others."""
-
-
-class VersusStep(NamedTuple):
-    """What an action and the reply to it gave in each of G games.
-
-    rewards: float32[G] of the user's side: 1 won, -1 lost, 0 else. codes: uint8[G] why the game
-    ended with this step, of ``Termination``, or ``Forfeit.ILLEGAL_MOVE``; 0 where it did not.
-    """
-
-    rewards: NDArray[np.float32]
-    codes: NDArray[np.uint8]
 
 
 class VersusGames:
@@ -87,11 +75,12 @@ class VersusGames:
             if len(begun):
                 self.env.reset(begun)
 
-    def step(self, actions: ArrayLike) -> VersusStep:
+    def step(self, actions: ArrayLike) -> EnvStep:
         """Make the user's action in every game, int[G], and the opponent's reply.
 
-        Actions in games that are over are ignored. Raises ValueError for another shape or type,
-        WorkerDied where the opponent forfeits.
+        Rewards are those of the user's side: 1 won, -1 lost, 0 else; a code may be
+        ``Forfeit.ILLEGAL_MOVE``. Actions in games that are over are ignored. Raises ValueError for
+        another shape or type, WorkerDied where the opponent forfeits.
         """
         given = np.asarray(actions)
         if given.shape != (self.env.num_games,) or given.dtype.kind not in "iu":
@@ -107,7 +96,7 @@ class VersusGames:
         rewards -= replied.rewards
         codes |= replied.codes
         self.is_over |= codes > 0
-        return VersusStep(rewards, codes)
+        return EnvStep(rewards, codes)
 
     def _is_users_turn(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool[K]"""
@@ -115,15 +104,15 @@ class VersusGames:
         is_turn: NDArray[np.bool_] = self.env.colours[rows] == black
         return is_turn
 
-    def _move(self, actions: NDArray[np.int64]) -> VersusStep:
+    def _move(self, actions: NDArray[np.int64]) -> EnvStep:
         """Make legal actions; rewards are those of the side that moves."""
         rows = np.flatnonzero(actions != STAY)
         moves = actions_to_moves(self.env.positions[rows], actions[rows])
         self._moves[rows, self._plies[rows]] = moves
         self._plies[rows] += 1
-        return VersusStep(*self.env.step(actions))
+        return self.env.step(actions)
 
-    def _reply(self, rows: NDArray[np.int64]) -> VersusStep:
+    def _reply(self, rows: NDArray[np.int64]) -> EnvStep:
         """Let the opponent move in the games of ``rows``, int[K]."""
         actions = np.full(self.env.num_games, STAY, np.int64)
         most = self.player.max_games or max(len(rows), 1)
@@ -160,9 +149,3 @@ class VersusGames:
         if len(forfeits):
             reason = ending_name(int(forfeits[0])).replace("_", " ")
             raise WorkerDied(f"player {self.player.name} forfeits a game: {reason}")
-
-
-def is_cut(codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """True where a game ended by the cap on plies, which the libraries call truncation."""
-    cut: NDArray[np.bool_] = codes == Termination.PLY_CAP
-    return cut

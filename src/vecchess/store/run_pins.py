@@ -160,11 +160,6 @@ def has_pins(run: RunFolder) -> bool:
     return os.path.exists(run.path / PINS_FILE)
 
 
-def pins_text(run: RunFolder) -> str:
-    """What has to be the same on all machines of a run, as text; raises as ``RunPins.of``."""
-    return RunPins.of(run).model_dump_json(exclude={"played_by"})
-
-
 def pinned(run: RunFolder, config: ConfigT) -> ConfigT:
     """``config`` with the run's copies in place of the files that it names.
 

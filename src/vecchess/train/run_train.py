@@ -27,13 +27,13 @@ from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import MACHINES, RunFolder
 from vecchess.store.run_pins import (
+    RunPins,
     absolute_paths,
     check_resumable,
     has_pins,
     note_start,
     pin_run,
     pinned,
-    pins_text,
 )
 from vecchess.store.seating import Seating
 from vecchess.store.status_file import StatusWriter
@@ -52,7 +52,7 @@ from vecchess.train.dataset_source import (
 from vecchess.train.distributed.environment import Cluster, local_ranks
 from vecchess.train.distributed.launch import run_ranks
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.distributed.shared_settings import settings_from_rank0, shared_text
+from vecchess.train.distributed.shared_settings import OWN, settings_from_rank0
 from vecchess.train.initial_network import first_net, first_sizes
 from vecchess.train.publish import latest_net, spread_latest
 from vecchess.train.run_cost import RunCost, cost_before
@@ -123,7 +123,7 @@ def train_rank(
     """One rank's part of a run; see ``train_run``. Spawned ranks get stop requests from rank 0."""
     stop.set_action(OnSignal.SET_FLAG)
     given = settings_from_rank0(config, flags, ranks)
-    ranks.require_same(shared_text(given))
+    ranks.require_same(given.model_dump_json(exclude=OWN))
     folder = _shared_folder(folder, given, resume, ranks)
     run = _machine_folder(folder, ranks.node)
     config = _with_kept_files(given, run) if resume else given
@@ -257,7 +257,8 @@ def _open_run(
                 status.add_note(line)
                 console.print(line)
         ranks.barrier()
-        ranks.require_same(pins_text(run), "files, or version of the games,")
+        pins = RunPins.of(run).model_dump_json(exclude={"played_by"})
+        ranks.require_same(pins, "files, or version of the games,")
         yield status
 
 

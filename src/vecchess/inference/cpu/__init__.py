@@ -7,5 +7,4 @@ dense           convolution by int8 dot products
 neurons         shift, bias, neurons and spikes of a board, some time steps at once
 readout         the policy and value heads
 packed_network  packs weights, allocates scratch
-layerwise       the engine to compare with: fixed T, without slots
 """

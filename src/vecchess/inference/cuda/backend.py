@@ -22,7 +22,7 @@ from vecchess.inference.cuda.device_weights import DeviceWeights
 from vecchess.inference.cuda.launches import Launches
 from vecchess.inference.cuda.staging import StagingBuffer, copy_answers
 from vecchess.inference.cuda.state import HostAnswers, SlotState, Widths
-from vecchess.inference.cuda.streams import NUM_BUFFERS, open_streams
+from vecchess.inference.cuda.streams import NUM_BUFFERS, CudaStreams, Streams
 from vecchess.inference.cuda.tiles import Tile
 from vecchess.inference.cuda.tuning import choose_tile, compiling_alone
 from vecchess.inference.device_errors import device_work
@@ -67,7 +67,8 @@ class CudaBackend:
         self._device = torch.device(device)
         self.is_asynchronous = self._device.type == "cuda"
         self.late_steps = 0
-        self._streams = open_streams(self._device)
+        is_gpu = self._device.type == "cuda"
+        self._streams = (CudaStreams if is_gpu else Streams)(self._device)
         self._answered = HostAnswers(num_slots, self._streams.host_tensor)
         self._settled_at: NDArray[np.int64] = self._answered.settled_at.numpy()
         self._staging = [

@@ -172,11 +172,6 @@ class CudaStreams(Streams):
         torch.cuda.synchronize(self.device)
 
 
-def open_streams(device: torch.device) -> Streams:
-    """The streams of ``device``."""
-    return CudaStreams(device) if device.type == "cuda" else Streams(device)
-
-
 def _events(count: int) -> list[torch.cuda.Event]:
     """Events for which the host waits asleep: the movers need the cores."""
     return [torch.cuda.Event(enable_timing=True, blocking=True) for _ in range(count)]

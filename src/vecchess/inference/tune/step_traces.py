@@ -40,11 +40,6 @@ class StepTraces:
         return StepTraces(self.policy[:, rows], self.wdl[:, rows], self.num_legal[rows])
 
 
-def leave_at(time_steps: int) -> ExitRule:
-    """The rule by which every position takes exactly ``time_steps`` steps."""
-    return ExitRule(min_steps=time_steps, policy_margin=0, best_move_unchanged=False)
-
-
 def record_steps(
     open_with: Callable[[ExitRule], Backend], requests: Requests, time_steps: int
 ) -> StepTraces:
@@ -58,7 +53,8 @@ def record_steps(
     policy = np.zeros((time_steps, requests.num_rows, most), np.int32)
     wdl = np.zeros((time_steps, *requests.wdl.shape), np.int32)
     for t in range(1, time_steps + 1):
-        answer_all(open_with(leave_at(t)), requests)
+        rule = ExitRule(min_steps=t, policy_margin=0, best_move_unchanged=False)
+        answer_all(open_with(rule), requests)
         assert (requests.steps == t).all()
         policy[t - 1] = requests.policy[:, :most]
         wdl[t - 1] = requests.wdl

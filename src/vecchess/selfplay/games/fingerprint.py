@@ -26,7 +26,6 @@ START = 0x9E3779B97F4A7C15
 _U32, _U64 = np.uint32, np.uint64
 _M1, _M2 = _U64(0xBF58476D1CE4E5B9), _U64(0x94D049BB133111EB)  # of splitmix64
 _G32, _A32, _B32 = _U32(0x9E3779B9), _U32(0x21F0AAAD), _U32(0xD35A2D97)  # odd, well mixing
-_LOW = _U64(0xFFFFFFFF)
 
 
 @inline

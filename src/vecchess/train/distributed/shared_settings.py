@@ -42,8 +42,3 @@ def settings_from_rank0(
     if flags is None:
         return config
     return resolve(TrainConfig, flags, from_rank0, f"settings of rank 0 on {ranks.hosts[0]}")
-
-
-def shared_text(config: TrainConfig) -> str:
-    """The settings that have to be the same on all machines, as text."""
-    return config.model_dump_json(exclude=OWN)
