@@ -96,21 +96,19 @@ def _fix_exit_code(code: int) -> None:
                 stream.flush()
         os._exit(code)
 
-    for number in _ending_signals():
+    from vecchess.runtime.signals import stop_signals
+
+    for number in stop_signals():
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, leave)
 
 
 def _ignore_signals() -> None:
     """Ignore signals: the interpreter restores the system's default actions before it ends."""
-    for number in _ending_signals():
-        signal.signal(number, signal.SIG_IGN)
-
-
-def _ending_signals() -> list[signal.Signals]:
     from vecchess.runtime.signals import stop_signals
 
-    return stop_signals()
+    for number in stop_signals():
+        signal.signal(number, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -104,12 +104,11 @@ class Ratings:
         rows = []
         for number in np.argsort(-self.elo, kind="stable"):
             rating = self.rating(self.players[number])
+            facts = rating.to_dict()
             rows.append(
                 {
                     "player": rating.first,
-                    "elo": round(rating.elo, 1),
-                    "elo_low": round(rating.low, 1),
-                    "elo_high": round(rating.high, 1),
+                    **{name: facts[name] for name in ("elo", "elo_low", "elo_high")},
                     "standard_error": round(rating.error, 2),
                     "games": int(self.games[number]),
                     "score": round(float(self.scores[number]), 4),
