@@ -21,6 +21,9 @@ def main() -> None:
     # Until the command line is imported, Ctrl-C ends the process by the system's default action: an
     # exception during an import would print a traceback. Scripts may start us with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for stream in (sys.stdout, sys.stderr):  # one that is closed is None
+        if stream is not None:
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     # Nearly all that imports make stays. Looking for garbage after each 700 objects, and in all of
     # them at the end, took a third of a second with numba and a whole one with torch.
     gc.set_threshold(GARBAGE_THRESHOLD)
@@ -81,8 +84,9 @@ def _fail(message: str, code: int) -> int:
     if message.startswith("Usage:"):  # a group without a command: its help is the answer
         print(message)
         return code
-    line = " ".join(message.split())
-    if line:
+    from vecchess.safe_parse import printable
+
+    if line := printable(" ".join(message.split())):
         print(f"vecchess: error: {line}", file=sys.stderr)
     return code
 

@@ -37,9 +37,9 @@ def print_json(values: Mapping[str, Any]) -> None:
 
 def notes() -> "Console":
     """stderr, for progress and notes, with colour only on a terminal that wants it."""
-    from rich.console import Console
+    from vecchess.runtime.terminal import note_console
 
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return note_console()
 
 
 def note(line: str) -> None:
@@ -49,9 +49,9 @@ def note(line: str) -> None:
 
 def results(json: bool = False) -> "Console":
     """stdout, for what a command found; with --json stderr, as stdout is for the object."""
-    from rich.console import Console
+    from vecchess.runtime.terminal import CleanConsole
 
-    console = Console(stderr=json, highlight=False, soft_wrap=True)
+    console = CleanConsole(stderr=json, highlight=False, soft_wrap=True)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_WIDTH
     return console

@@ -3,6 +3,7 @@
 import errno
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 _BAD_PLACE = {
     errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS,
     errno.ENAMETOOLONG, errno.ELOOP, errno.EEXIST,
@@ -72,12 +73,20 @@ class RankLost(WorkerDied):
 def write_error(
     line: str, error: OSError, mistake: type[VecchessError] = DataError, advice: str = ""
 ) -> VecchessError:
-    """The error of a failed write: DiskFull for a full disk, ``mistake`` for a bad place, else
-    DataError.
+    """The error of a failed write: DiskFull for a full disk, WriteLater where too many files are
+    open, ``mistake`` for a bad place, else DataError.
 
     line: what was tried, without the reason. advice: what to do about the place.
     """
     if error.errno in _BAD_PLACE:
         return mistake(f"{line}: {error.strerror}{advice and '; '}{advice}")
+    if error.errno in _TOO_MANY_FILES:
+        return WriteLater(f"{line}: {error.strerror}")
     kind = DiskFull if error.errno in _NO_ROOM else DataError
     return kind(f"{line}: {error.strerror}")
+
+
+def missing_library(library: str, extra: str, otherwise: str = "") -> ConfigError:
+    """The error of a library that vecchess does without unless a user asks for what needs it:
+    ``extra`` has it, ``otherwise`` is what else may help."""
+    return ConfigError(f"{library} is not installed: pip install 'vecchess[{extra}]'{otherwise}")

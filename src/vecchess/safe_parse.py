@@ -128,6 +128,14 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+def printable(text: str) -> str:
+    """Untrusted text without what changes a terminal or hides its letters: escapes, controls and
+    marks of direction become "?"; ends of lines and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(mark if mark.isprintable() or mark in "\n\t" else "?" for mark in text)
+
+
 def clip_line(text: object, most: int = 200) -> str:
     """Untrusted text as one line of at most so many characters."""
     line = " ".join(str(text).split())

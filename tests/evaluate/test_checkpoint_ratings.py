@@ -15,7 +15,7 @@ from vecchess.evaluate.checkpoints import Checkpoint, list_checkpoints, thinned
 from vecchess.evaluate.evaluation import read_evaluation
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES, write_report
 from vecchess.evaluate.result_cache import ResultCache
-from vecchess.monitor.run_view import HISTORY, RunView
+from vecchess.monitor.run_view import RunView
 from vecchess.snn.integer.net_file import save_net
 
 CONFIG = MatchConfig(games=2, max_plies=61)
@@ -120,7 +120,7 @@ def test_the_history_of_a_long_run_is_read_by_all_who_read_it(tmp_path: Path) ->
     found = evaluation([one.name for one in (*own, *rungs)], len(own), *results)
     kept = [Checkpoint(Path(f"{one.name}.safetensors"), 0, 0) for one in own]
     (tmp_path / "config.toml").touch()
-    file = tmp_path / HISTORY
+    file = tmp_path / "eval" / "history.json"
     file.parent.mkdir()
     write_report(file, RatingHistory(tmp_path, tuple(kept), found).to_dict())
     assert len(RunView(tmp_path).elo()) == 100

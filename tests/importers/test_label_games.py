@@ -172,7 +172,7 @@ def test_places_that_will_not_do(engine, place, games, tmp_path) -> None:
     bad = tmp_path / "bad.pgn"
     bad.write_text('[Result "1-0"]\n\n1. e4 Ke4 1-0\n\n[Result "1-0"]\n\n1. e4 e5 2. d4 1-0\n')
     out = tmp_path / "out"
-    with pytest.raises(ConfigError, match=r"bad.pgn, game 1: .*--skip-bad"):
+    with pytest.raises(ConfigError, match=r"bad.pgn, line 1, game 1: .*--skip-bad"):
         gather_labels(settings(engine), [bad], out)
     assert (
         gather_labels(settings(engine, every=1), [bad], tmp_path / "o", skip_bad=True)["plies"] == 3

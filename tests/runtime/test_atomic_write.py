@@ -47,7 +47,7 @@ def test_a_line_for_which_there_is_no_room_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "lines"
-    for where, name in ((Path, "open"), (os, "fsync")):
+    for where, name in ((os, "open"), (os, "fsync")):
         with monkeypatch.context() as patch:
             patch.setattr(where, name, failing(errno.ENOSPC))
             with pytest.raises(DiskFull, match="No space left"):

@@ -31,6 +31,7 @@ def made_up(
     games = len(numbers)
     lengths = draw.integers(1, 90, games)
     plies = int(lengths.sum())
+    win = draw.integers(0, 512, plies)
     return GameRecords(
         numbers=np.array(numbers, np.int64),
         start=chess960_positions(draw.integers(0, 2**63, (games, 8))[:, 0] % 960),
@@ -40,8 +41,8 @@ def made_up(
         offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         action=draw.integers(0, 4672, plies).astype(np.uint16),
         steps=draw.integers(0, 5, plies).astype(np.uint8),
-        win=draw.integers(0, 512, plies).astype(np.uint16),
-        draw=draw.integers(0, 512, plies).astype(np.uint16),
+        win=win.astype(np.uint16),
+        draw=(draw.integers(0, 512, plies) * (511 - win) // 511).astype(np.uint16),
         prob=draw.random(plies).astype(np.float32),
         fingerprint=witness.integers(1, 2**63, games).astype(np.uint64),
         tag=witness.integers(0, 29, plies).astype(np.uint8),

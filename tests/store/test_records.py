@@ -187,15 +187,48 @@ def test_every_game_is_counted_by_its_end_length_and_answers() -> None:
         ({"numbers": -1}, "a game's number or result is none"),
         ({"span_net": 2}, "a span refers to a network that is not listed"),
         ({"span_net": -1}, "a span refers to a network that is not listed"),
+        ({"numbers": 1}, "two games have the same number"),
+        ({"termination": 200}, '"termination" has 200; 9 is the most'),
+        ({"resign": 8}, '"resign" has 8; 7 is the most'),
+        ({"full": 2}, '"full" has 2; 1 is the most'),
+        ({"win": 65_535}, "a win and a draw are more than 511 together"),
+        ({"win": 500, "draw": 12}, "a win and a draw are more than 511 together"),
+        ({"prob": float("nan")}, "a probability is not from 0 to 1"),
+        ({"prob": float("inf")}, "a probability is not from 0 to 1"),
+        ({"prob": -1.0}, "a probability is not from 0 to 1"),
+        ({"span_ply": -5}, "do not follow each other from its start"),
+        ({"span_ply": 9_000}, "do not follow each other from its start"),
     ],
 )
-def test_values_of_no_game_are_refused(fault: dict[str, int], reason: str) -> None:
+def test_values_of_no_game_are_refused(fault: dict[str, float], reason: str) -> None:
     games = made_up(list(range(5)), nets=("a" * 64, "b" * 64))
     games.action[0], games.target_action[0], games.numbers[0] = 4671, 4671, 0
     games.validate()
     for name, value in fault.items():
         getattr(games, name)[-1] = value
     with pytest.raises(DataError, match=reason):
+        games.validate()
+
+
+def test_spans_of_no_game_are_refused() -> None:
+    games = made_up(list(range(3)), nets=("a" * 64, "b" * 64))
+    none = replace(games, span_offsets=np.array([0, 1, 1, 2]), **_spans([0, 0]))
+    with pytest.raises(DataError, match="was played by no network"):
+        none.validate()
+    offsets = np.array([0, 2, 3, 4])
+    replace(games, span_offsets=offsets, **_spans([0, 1, 0, 0])).validate()
+    for plies in ([0, 0, 0, 0], [1, 2, 0, 0], [0, 1, 1, 0]):
+        with pytest.raises(DataError, match="do not follow each other"):
+            replace(games, span_offsets=offsets, **_spans(plies)).validate()
+
+
+def _spans(plies: list[int]) -> dict[str, np.ndarray]:
+    return {"span_ply": np.array(plies, np.int32), "span_net": np.zeros(len(plies), np.int32)}
+
+
+def test_names_that_cannot_be_printed_are_refused() -> None:
+    games = replace(made_up([1]), nets=("\x1b]0;title\x07",))
+    with pytest.raises(DataError, match="cannot be printed"):
         games.validate()
 
 

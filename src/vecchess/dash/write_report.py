@@ -23,7 +23,7 @@ from vecchess.dash.views.run_reader import RunRegistry
 from vecchess.dash.views.run_values import run_details, run_rows, series_columns
 from vecchess.dash.web.assets import FOLDER, check_built
 from vecchess.errors import ConfigError
-from vecchess.export.atomic_output import text_file
+from vecchess.export.atomic_output import in_run_folder, text_file
 from vecchess.monitor.charts import CHARTS
 from vecchess.monitor.run_view import RunView
 from vecchess.store.run_folder import RunFolder
@@ -42,7 +42,8 @@ def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
     disk refuses.
     """
     page = report_page(runs)
-    place = out or (runs[0] / REPORT_NAME if len(runs) == 1 else Path(REPORT_NAME))
+    own = runs[0] / REPORT_NAME if len(runs) == 1 else Path(REPORT_NAME)
+    place = out or in_run_folder(own)
     with text_file(place) as file:
         file.write(page)
     return place

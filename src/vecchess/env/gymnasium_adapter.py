@@ -18,8 +18,7 @@ from vecchess.chess.fen import to_board
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.env.chess_env import CopiedWhole, endings
 from vecchess.env.versus import Colour, VersusGames
-from vecchess.errors import ConfigError
-from vecchess.runtime.optional_library import missing_library
+from vecchess.errors import ConfigError, missing_library
 from vecchess.shapes import NUM_ACTIONS
 
 try:

@@ -34,8 +34,7 @@ from vecchess.env.gymnasium_adapter import (
     observation_space,
     require_render_mode,
 )
-from vecchess.errors import ConfigError
-from vecchess.runtime.optional_library import missing_library
+from vecchess.errors import ConfigError, missing_library
 from vecchess.shapes import NUM_ACTIONS
 
 try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from vecchess.errors import ConfigError, DataError
-from vecchess.runtime.atomic_write import PARTIAL_PREFIX, sync_directory
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX, open_new, sync_directory
 
 STDOUT = "-"
 
@@ -85,7 +85,7 @@ def whole_folder(out: Path) -> Iterator[Path]:
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     partial = path.with_name(PARTIAL_PREFIX + path.name)
     try:
-        with partial.open("wb") as file:
+        with open_new(partial) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -93,6 +93,17 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         sync_directory(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def in_run_folder(path: Path) -> Path:
+    """``path``, where an export goes unless the user names another place.
+
+    Raises ConfigError for a link, a pipe or a device that lies there: the folder may be somebody
+    else's.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise ConfigError(f"{path} is no file of its own: take it away, or give another --out")
+    return path
 
 
 def _sync_files(folder: Path) -> None:

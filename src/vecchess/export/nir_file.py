@@ -5,9 +5,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from vecchess.errors import NetworkError
+from vecchess.errors import NetworkError, missing_library
 from vecchess.export.atomic_output import binary_file
-from vecchess.runtime.optional_library import missing_library
 from vecchess.safe_parse import clip_line
 from vecchess.snn.integer.integer_net import IntegerNet
 

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.unpack_planes import unpack_planes
-from vecchess.errors import NetworkError
+from vecchess.errors import NetworkError, missing_library
 from vecchess.export.atomic_output import binary_file
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import answer_all
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.runtime.optional_library import missing_library
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.rate_coding import coded_steps

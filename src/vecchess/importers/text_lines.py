@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-from vecchess.errors import ConfigError
-from vecchess.runtime.optional_library import missing_library
+from vecchess.errors import ConfigError, missing_library
 from vecchess.safe_parse import MOST_BYTES
 
 _ZSTD_FRAME, _SKIPPED_FRAME = b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"

@@ -1,9 +1,14 @@
-"""Files written whole or not at all, and lines added whole or not at all."""
+"""Files written whole or not at all, and lines added whole or not at all.
+
+A folder may be somebody else's: neither links nor pipes that lie there are followed or opened.
+"""
 
 import errno
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from vecchess.errors import VecchessError, write_error
 from vecchess.runtime.retried_read import read_file, retried
@@ -18,6 +23,24 @@ def path_write_error(path: Path, error: OSError) -> VecchessError:
     return write_error(f"cannot write {path}", error)
 
 
+def open_new(path: Path) -> BinaryIO:
+    """A new file to write, in place of whatever has that name; raises OSError."""
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(path, flags, 0o666), "wb")
+
+
+def open_own(path: Path, flags: int) -> int:
+    """A descriptor of the file at ``path``, with ``flags`` of ``os.open``; it is made if it is
+    missing. Raises OSError for a link, a pipe and whatever else is no regular file."""
+    flags |= os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o666)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise OSError(errno.EINVAL, "it is no regular file")
+
+
 def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
     """Replace ``path`` by a file with ``data``: partial name, fsync, rename, fsync.
 
@@ -26,7 +49,7 @@ def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
     """
     partial = path.with_name(PARTIAL_PREFIX + path.name)
     try:
-        with partial.open("wb") as file:
+        with open_new(partial) as file:
             file.write(data)
             file.flush()
             if durably:
@@ -49,10 +72,10 @@ def append_line(path: Path, line: bytes, durably: bool = True) -> int:
     unless truncating it fails too. ``durably``: see ``write_atomically``.
     """
     try:
-        is_new = not path.exists()
-        size = 0 if is_new else path.stat().st_size
+        is_new = not os.path.lexists(path)
+        size = 0 if is_new else path.lstat().st_size
         try:
-            with path.open("ab") as file:
+            with os.fdopen(open_own(path, os.O_WRONLY | os.O_APPEND), "ab") as file:
                 file.write(line)
                 file.flush()
                 if durably:
@@ -78,10 +101,11 @@ def whole_lines(path: Path) -> list[bytes]:
 
 def truncate_partial_line(path: Path) -> None:
     """Remove what a lost writer left after the last whole line. Raises OSError."""
-    if path.exists():
-        size = path.stat().st_size
-        if (end := _end_of_lines(path, size)) < size:
-            os.truncate(path, end)
+    if os.path.lexists(path):
+        with os.fdopen(open_own(path, os.O_RDWR), "rb+") as file:
+            size = file.seek(0, os.SEEK_END)
+            if (end := _end_of_lines(file, size)) < size:
+                file.truncate(end)
 
 
 def sync_directory(directory: Path) -> None:
@@ -114,7 +138,8 @@ def _undo_append(path: Path, size: int, is_new: bool) -> None:
         if is_new:
             path.unlink(missing_ok=True)
         else:
-            os.truncate(path, size)
+            with os.fdopen(open_own(path, os.O_WRONLY), "wb") as file:
+                file.truncate(size)
 
 
 def _remove(partial: Path) -> None:
@@ -122,15 +147,14 @@ def _remove(partial: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _end_of_lines(path: Path, size: int) -> int:
+def _end_of_lines(file: BinaryIO, size: int) -> int:
     """Offset after the last whole line of a file of ``size`` bytes, which is read from its end."""
-    with path.open("rb") as file:
-        end = size
-        while end:
-            first = max(0, end - _BLOCK_BYTES)
-            file.seek(first)
-            place = file.read(end - first).rfind(b"\n")
-            if place >= 0:
-                return first + place + 1
-            end = first
+    end = size
+    while end:
+        first = max(0, end - _BLOCK_BYTES)
+        file.seek(first)
+        place = file.read(end - first).rfind(b"\n")
+        if place >= 0:
+            return first + place + 1
+        end = first
     return 0

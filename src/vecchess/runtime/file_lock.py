@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from vecchess.errors import FileBusy
-from vecchess.runtime.atomic_write import path_write_error
+from vecchess.runtime.atomic_write import open_own, path_write_error
 
 _POLL_S = 0.01
 
@@ -21,7 +21,7 @@ def file_lock(path: Path, timeout_s: float, holder: str) -> Iterator[None]:
     that process. DataError where the file cannot be made. A killed process holds no lock.
     """
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = open_own(path, os.O_RDWR)
     except OSError as error:
         raise path_write_error(path, error) from None
     try:

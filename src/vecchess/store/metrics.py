@@ -26,6 +26,7 @@ from typing import Any
 from vecchess.errors import DataError
 from vecchess.runtime.atomic_write import (
     append_line,
+    open_new,
     path_write_error,
     whole_lines,
     write_atomically,
@@ -157,7 +158,7 @@ class TensorboardFile:
         self.path = folder / name
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("wb")
+            self._file = open_new(self.path)
         except OSError as error:
             raise path_write_error(self.path, error) from None
         self._records = RecordWriter(self._file)

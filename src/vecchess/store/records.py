@@ -75,6 +75,8 @@ FINGERPRINT_COLUMNS = ("fingerprint", "tag")
 """Hashes of the answers that decided the moves; all zero where unknown."""
 NO_FINGERPRINT = 0
 """Fingerprint of a game that was not played by a network of ours."""
+_MOST = {"termination": 9, "resign": 7, "full": 1}
+"""Largest values of columns whose types hold more: ``chess.rules.Termination``, three bits, one."""
 Spans = list[tuple[int, str]]
 """First ply that each network of one game played, and the network."""
 
@@ -225,6 +227,34 @@ class GameRecords:
             raise DataError(f"a game has more than {MAX_PLIES} plies")
         if not np.isin(self.result, (-1, 0, 1)).all() or self.numbers.min(initial=0) < 0:
             raise DataError("a game's number or result is none")
+        self._check_values()
+        self._check_spans()
+
+    def _check_values(self) -> None:
+        """Raise DataError for a number that no game has; the lengths are checked."""
+        if len(np.unique(self.numbers)) < self.num_games:
+            raise DataError("two games have the same number")
+        for name, most in _MOST.items():
+            if (largest := getattr(self, name).max(initial=0)) > most:
+                raise DataError(f'column "{name}" has {largest}; {most} is the most')
+        if np.add(self.win, self.draw, dtype=np.uint32).max(initial=0) > VALUE_UNIT:
+            raise DataError(f"a win and a draw are more than {VALUE_UNIT} together")
+        # written so that NaN fails too
+        if not (self.prob.min(initial=0) >= 0 and self.prob.max(initial=0) <= 1):
+            raise DataError("a probability is not from 0 to 1")
+        if not all(map(str.isprintable, self.nets)):
+            raise DataError("a network's name cannot be printed")
+
+    def _check_spans(self) -> None:
+        """Raise DataError where the networks of a game do not follow each other from its start."""
+        first, counts = self.span_offsets[:-1], np.diff(self.span_offsets)
+        if counts.min(initial=1) < 1:
+            raise DataError("a game was played by no network")
+        game = np.repeat(np.arange(self.num_games), counts)
+        is_next = np.diff(self.span_ply, prepend=0) > 0
+        is_next[first] = self.span_ply[first] == 0
+        if not is_next.all() or (self.span_ply > self.lengths[game]).any():
+            raise DataError("the networks of a game do not follow each other from its start")
 
 
 def span_columns(spans: Sequence[Spans]) -> dict[str, Any]:

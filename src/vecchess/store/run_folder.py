@@ -18,7 +18,7 @@ from secrets import token_hex
 from typing import Any
 
 from vecchess.errors import ConfigError, DataError, FileUnreadable, write_error
-from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.atomic_write import open_own, write_atomically
 from vecchess.runtime.file_lock import try_lock
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import list_folder, read_file, read_json, retried
@@ -130,7 +130,7 @@ class RunFolder:
         """Lock the run against a second writer; raises ConfigError if there is one."""
         path = self.path / ".lock"
         try:
-            file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+")
+            file = os.fdopen(open_own(path, os.O_RDWR), "r+")
         except OSError as error:
             raise write_error(f"cannot write to {self.path}", error, ConfigError) from None
         with file:

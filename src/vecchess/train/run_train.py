@@ -1,14 +1,11 @@
 """Runs one training from settings to summary: what ``vecchess train`` does."""
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from vecchess.arena.ratings.sprt import Sprt
 from vecchess.config import TrainConfig, read_toml, to_toml
@@ -18,6 +15,7 @@ from vecchess.runtime.devices import Device, parse_gpus, seen_among
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
+from vecchess.runtime.terminal import CleanConsole, note_console
 from vecchess.selfplay.games.game_table import start_table
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
 from vecchess.selfplay.supervisor.supervisor import Supervisor
@@ -130,7 +128,7 @@ def train_rank(
     if flags is not None:
         check_settings(config, devices, ranks.world_size)
     quiet_here = prints_nothing or not ranks.is_local_main  # one rank a machine writes to stderr
-    console = Console(file=sys.stderr, highlight=False, soft_wrap=True, quiet=quiet_here)
+    console = note_console(quiet=quiet_here)
     with ExitStack() as stack:
         stack.enter_context(ranks.timeout(config.rank_timeout_s))  # that of rank 0's settings
         cost = RunCost.of_ranks(ranks, cost_before(run, not (resume and has_pins(run))))
@@ -168,7 +166,7 @@ def _open_trainer(
     stop: StopSignals,
     devices: list[Device],
     reporter: TrainReporter,
-    console: Console,
+    console: CleanConsole,
     quiet: bool,
 ) -> tuple[Trainer, TrainingSource]:
     """The trainer before the first iteration, and its source; ``stack`` closes their processes.
@@ -204,7 +202,7 @@ def _open_trainer(
 
 @contextmanager
 def open_supervisor(
-    trainer: Trainer, devices: list[Device], console: Console, quiet: bool
+    trainer: Trainer, devices: list[Device], console: CleanConsole, quiet: bool
 ) -> Iterator[Supervisor]:
     """This machine's self-play; its workers end with the block."""
     settings = selfplay_config(trainer.config, trainer.config.net)
@@ -237,7 +235,7 @@ def _open_run(
     config: TrainConfig,
     resume: bool,
     ranks: Ranks,
-    console: Console,
+    console: CleanConsole,
     cost: RunCost,
     stop: StopSignals,
 ) -> Iterator[StatusWriter | None]:

@@ -11,6 +11,7 @@ from vecchess import __version__
 from vecchess.config import UciConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.reporting import ReportLine
+from vecchess.safe_parse import printable
 from vecchess.uci.engine_options import CLEAR_HASH, Options
 from vecchess.uci.parse_command import (
     Position,
@@ -75,7 +76,7 @@ class Session:
         if verb:
             carry_out = self._commands.get(verb)
             if carry_out is None:
-                text = "".join(mark if mark.isprintable() else "?" for mark in line.strip())
+                text = printable(line.strip())
                 self._write(f"Unknown command: '{text}'. Type help for more information.")
             else:
                 carry_out(words, monotonic() if now_s is None else now_s)

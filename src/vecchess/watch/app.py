@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from rich.console import Console
 from rich.live import Live
 
+from vecchess.runtime.terminal import CleanConsole
 from vecchess.watch.follow import RunFollower
 from vecchess.watch.screen import Screen
 
@@ -30,7 +30,7 @@ def watch_screen(follower: RunFollower) -> int:
 
     Ctrl-C (KeyboardInterrupt) and SIGTERM end it after the terminal was restored.
     """
-    console, screen = Console(), Screen()
+    console, screen = CleanConsole(), Screen()
     signal.signal(signal.SIGTERM, _end)
     with _single_keys(), Live(console=console, screen=True, auto_refresh=False) as live:
         due, size = 0.0, console.size

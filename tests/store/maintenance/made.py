@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from tests.faults.injector import Fault, Injector
-from tests.store.games import made_up
+from tests.store.games import walked
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
@@ -15,11 +17,12 @@ from vecchess.store.shard import write_shard
 
 
 def add_shard(run: RunFolder, name: str, numbers: list[int], is_listed: bool = True) -> ShardEntry:
-    """The line of a new shard of the run with made-up games; it is added to the manifest.
+    """The line of a new shard of the run with random games; it is added to the manifest.
 
     Each game ended in the segment with its number, as if this were a training.
     """
-    records = made_up(numbers, seed=sum(numbers))
+    records, _ = walked(len(numbers), seed=sum(numbers), plies=12)
+    records = replace(records, numbers=np.array(numbers, np.int64))
     entry = ShardEntry.of(name, write_shard(run.games / name, records, run.run_id), records)
     entry = replace(entry, segments=entry.ids)
     if is_listed:

@@ -247,7 +247,9 @@ def tracker(
 
 def _beside(run: Path, name: str) -> Path:
     """Where an export goes by default: into the folder of games, or beside the shard."""
-    return run.with_name(f"{run.stem}-{name}") if run.is_file() else run / name
+    from vecchess.export.atomic_output import in_run_folder
+
+    return in_run_folder(run.with_name(f"{run.stem}-{name}") if run.is_file() else run / name)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from vecchess.config import DEFAULT_NET
 from vecchess.errors import DataError, FileMissing, NetworkError, write_error
+from vecchess.runtime.atomic_write import open_new
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import MOST_BYTES, clip_line, parse_json, parse_json_object
 from vecchess.snn.integer.integer_net import SCHEMA, IntegerNet, Layer, describe, tensors_of
@@ -51,7 +52,7 @@ def save_net(net: IntegerNet, path: Path) -> None:
     data = save(tensors_of(net), {METADATA_KEY: json.dumps(description, sort_keys=True)})
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with open_new(temporary) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -18,6 +18,7 @@ from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.retried_read import list_folder, read_file, retried
 from vecchess.store.id_set import IdSet, Range
 from vecchess.store.manifest import REWRITTEN_PREFIX, Manifest, ShardEntry, journal_names
+from vecchess.store.replay_positions import replay_moves
 from vecchess.store.run_folder import CUTS
 from vecchess.store.shard import SET_ASIDE_SUFFIX, ForeignShard, parse_shard
 from vecchess.store.stats import GameStats
@@ -132,6 +133,10 @@ def _check(path: Path, entry: ShardEntry, run_id: str | None) -> None:
         raise DataError(f"{path}: its games are not those of the manifest's line")
     if GameStats.of(records).to_dict() != entry.stats.to_dict():
         raise DataError(f"{path}: its results are not those of the manifest's line")
+    try:
+        replay_moves(records)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 def _verify_cuts(manifest: Manifest, found: Verified) -> None:
