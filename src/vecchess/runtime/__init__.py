@@ -8,7 +8,6 @@ child_process      functions in spawned processes: start, reason of death, last 
 child_program      programs as child processes: start, end
 json_pipe          JSON messages between processes
 plugin             objects of the user, by module:name
-optional_library   libraries that only some uses need
 retried_read       reads that are tried again while a file is out of reach
 atomic_write       files replaced whole, lines appended whole
 async_file         a file replaced by its newest value, in a thread
