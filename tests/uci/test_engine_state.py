@@ -41,7 +41,7 @@ def test_it_plays_by_material_where_its_own_network_is_lost(
     assert (options.config.net, engine.facts["net"]) == ("material", "material")
     assert len(told) == 1
     assert str(file) in told[0]
-    assert told[0].endswith("(still using material)")
+    assert told[0].endswith("(going on with net material)")
 
 
 def test_the_tree_stays_where_nothing_of_it_changes() -> None:

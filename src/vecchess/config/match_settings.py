@@ -21,7 +21,7 @@ class Adjudication(Settings):
     adjudicate_draw_plies: Annotated[int, Field(ge=1, le=512)] = 40
     """Plies in a row with such evaluations before a draw is called."""
     syzygy: Path | None = None
-    """Folder of Syzygy tablebases. Games end at a position that they hold."""
+    """Folders of Syzygy tablebases, separated by ":". Games end at a position that they hold."""
 
 
 class MatchConfig(NetworkUse):

@@ -54,7 +54,8 @@ class SearchConfig(Settings):
     """Memory for the trees of a process in MB; 0: as needed. Games that may need more are refused;
     a single tree, in analysis, stops growing there."""
     syzygy: Path | None = None
-    """Folder of Syzygy tablebases. They are looked up after captures and pawn moves."""
+    """Folders of Syzygy tablebases, separated by ":". They are looked up after captures and pawn
+    moves."""
 
     @model_validator(mode="after")
     def _table_fits(self) -> Self:

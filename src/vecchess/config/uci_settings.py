@@ -51,4 +51,5 @@ class UciConfig(EvaluatorConfig):
     draw_score: Annotated[float, Field(ge=-1, le=1)] = 0.0
     """Worth of a draw to the engine, -1 to 1."""
     syzygy: Path | None = None
-    """Folder of Syzygy tablebases. They are looked up after captures and pawn moves."""
+    """Folders of Syzygy tablebases, separated by ":". They are looked up after captures and pawn
+    moves."""

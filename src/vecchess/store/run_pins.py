@@ -30,6 +30,7 @@ from vecchess.jit import cpu_features, cpu_name
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.retried_read import read_file, read_json, retried
 from vecchess.safe_parse import clip_line
+from vecchess.search.tablebase import folders_of
 from vecchess.snn.integer.net_file import SHIPPED_NET, net_path
 from vecchess.store.run_folder import RunFolder
 
@@ -235,7 +236,8 @@ def _other_version(pins: RunPins) -> str:
 def _has_other_tables(pins: RunPins, config: PlayConfig) -> bool:
     """Whether there are other tables; where there are none, opening them raises an error."""
     folder = config.tree.syzygy
-    return folder is not None and folder.is_dir() and _tables(folder) != pins.tables
+    is_there = folder is not None and all(part.is_dir() for part in folders_of(folder))
+    return is_there and _tables(folder) != pins.tables
 
 
 def _is_same_input(pins: RunPins, name: str, value: Any) -> bool:
@@ -284,14 +286,15 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _tables(folder: Path | None) -> str:
-    """The hash of the names and sizes of a folder's tablebases; "" without a folder."""
-    if folder is None:
+def _tables(syzygy: Path | None) -> str:
+    """The hash of the names and sizes of all tablebases of some folders; "" without a folder."""
+    if syzygy is None:
         return ""
+    files = (file for folder in folders_of(syzygy) for file in folder.glob("*.rtbw"))
     try:
-        sizes = sorted((file.name, file.stat().st_size) for file in folder.glob("*.rtbw"))
+        sizes = sorted((file.name, file.stat().st_size) for file in files)
     except OSError as error:
-        raise ConfigError(f"syzygy: cannot look into {folder}: {error.strerror}") from None
+        raise ConfigError(f"syzygy: cannot look into {syzygy}: {error.strerror}") from None
     return hashlib.sha256(repr(sizes).encode()).hexdigest()
 
 

@@ -1,6 +1,8 @@
 """The network and the tree: opened when first needed, and again when their settings change."""
 
 import gc
+from collections.abc import Iterable
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -42,6 +44,13 @@ _TREE_FIELDS = (
 )  # fmt: skip
 _NETWORK_FIELDS = ("net", "gpus", "backend", "exits", "threads", "seed", "lanes")
 OPENED = (*_NETWORK_FIELDS, "hash_mb", "syzygy")
+_FALLBACKS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "tablebases": (("syzygy",),),
+    "hash": (("hash_mb",),),
+    "network": (*((name,) for name in _NETWORK_FIELDS), _NETWORK_FIELDS),
+}
+"""Part of what is opened -> settings that may be wrong, tried in turn."""
+_FAILURES = (VecchessError, MemoryError, OSError)
 WARM_SIMS, WARM_LANES = 200, 2
 
 
@@ -65,29 +74,53 @@ class EngineState:
         self._opened: tuple[object, object, object] = (None, None, None)
         self._session_key: object = None
         self._game: UciGame | None = None
+        self._part = ""
+        """The part that is being opened, or failed: tablebases, then hash, then network; "" where
+        all are open."""
 
     def load(self, config: UciConfig) -> UciConfig:
         """Open what ``config`` names, and search with it once; returns ``config``, or the settings
         that are used instead."""
         try:
             self.open(config)
-        except (VecchessError, MemoryError, OSError) as error:
-            if isinstance(error, NetworkError) and config.net == self._good.net:
-                self._good = self._good.model_copy(update={"net": MATERIAL_NET})  # needs no file
-            reason = " ".join(str(error).split()) or "out of memory"
-            self._inform(f"error: {reason} (still using {self._good.net})")
-            self._options.config = self._without(self._options.config, config)
-            config = self._without(config, config)
-            self.open(config)
+        except _FAILURES as error:
+            config = self._open_another(config, error)
         self._good = config
         if config.search not in self._warm:
             self._warm_up(config)
         return config
 
-    def _without(self, config: UciConfig, failed: UciConfig) -> UciConfig:
-        """``config`` with the last good value of each setting unchanged since ``failed``."""
-        same = (name for name in OPENED if getattr(config, name) == getattr(failed, name))
-        return config.model_copy(update={name: getattr(self._good, name) for name in same})
+    def _open_another(self, failed: UciConfig, error: Exception) -> UciConfig:
+        """Open ``failed`` with the last good value of what is wrong in it, and of nothing else.
+
+        The line says what that is. An option that was set meanwhile stays. Raises ``error`` where
+        the last good settings fail too.
+        """
+        if isinstance(error, NetworkError) and failed.net == self._good.net:
+            self._good = self._good.model_copy(update={"net": MATERIAL_NET})  # needs no file
+        config, part = failed, self._part
+        while part:
+            for names in _FALLBACKS[part]:
+                other = _with_values(config, self._good, names)
+                if other != config and (self._opens(other) or self._part != part):
+                    break
+            else:
+                raise error
+            config, part = other, self._part
+        wrong = [name for name in OPENED if getattr(config, name) != getattr(failed, name)]
+        reason = " ".join(str(error).split()) or "out of memory"
+        using = ", ".join(f"{name} {getattr(config, name) or 'none'}" for name in wrong)
+        self._inform(f"error: {reason} (going on with {using})")
+        now = self._options.config
+        same = [name for name in wrong if getattr(now, name) == getattr(failed, name)]
+        self._options.config = _with_values(now, config, same)
+        return config
+
+    def _opens(self, config: UciConfig) -> bool:
+        with suppress(*_FAILURES):
+            self.open(config)
+            return True
+        return False
 
     def _warm_up(self, config: UciConfig) -> None:
         """Search two positions of a game before the first search whose time counts.
@@ -124,14 +157,18 @@ class EngineState:
             return
         evaluator, cache, tables = self._evaluator, self._cache, self._tables
         is_new = evaluator is None or network != self._opened[0]
+        self._part = "tablebases"
         if tables is None or config.syzygy != self._opened[2]:
-            tables = Tablebase(config.syzygy) if config.syzygy else None
+            tables = Tablebase(config.syzygy, self._inform) if config.syzygy else None
+        self._part = "hash"
         if cache is None or config.hash_mb != self._opened[1]:
             cache = _new_cache(config.hash_mb)
+        self._part = "network"
         if is_new:
             known = {name: getattr(config, name) for name in _NETWORK_FIELDS if name != "lanes"}
             evaluator = open_evaluator(build(AnalyseConfig, known), _lanes(config), self._note)
             cache.clear()
+        self._part = ""
         self._session = self._session_key = None
         self._evaluator, self._cache, self._tables = evaluator, cache, tables
         self._opened = wanted
@@ -192,6 +229,11 @@ class EngineState:
     def facts(self) -> dict[str, Any]:
         """Facts about the evaluator."""
         return self._evaluator.facts if self._evaluator else {}
+
+
+def _with_values(config: UciConfig, other: UciConfig, names: Iterable[str]) -> UciConfig:
+    """``config`` with the values of ``other`` for ``names``."""
+    return config.model_copy(update={name: getattr(other, name) for name in names})
 
 
 def _new_cache(hash_mb: int) -> EvaluationCache:

@@ -5,6 +5,7 @@ writes the answer itself, from the present tree: no answer waits for a step of t
 """
 
 from bisect import bisect_right
+from contextlib import suppress
 from math import exp, inf, log
 from threading import Event, Lock
 from time import monotonic
@@ -144,8 +145,11 @@ class GoSearch(Task):
             session.forget()
 
     def answer_error(self) -> None:
-        """Answer with any legal move."""
+        """Answer from the tree as far as it has come; with any legal move before there is one."""
         with self._lock:
+            if self._session is not None and self._session.visits > 0:
+                with suppress(Exception):  # whatever it was may have hit the tree too
+                    self._answer()
             if not self.is_answered:
                 self.is_answered = True
                 board = self._game.board
