@@ -14,6 +14,7 @@ async_file         a file replaced by its newest value, in a thread
 file_lock          locks of files between processes
 write_retry        writes that are retried while the disk is full or a file locked
 reporting          lines for people, and durations
+terminal           a console that shows texts of others without their commands
 progress           the display of long work
 gpu_stats          readings of GPUs, and the cores beside them
 cost_meter         processor time, time of GPUs and energy that work takes

@@ -25,7 +25,8 @@ def path_write_error(path: Path, error: OSError) -> VecchessError:
 
 def open_new(path: Path) -> BinaryIO:
     """A new file to write, in place of whatever has that name; raises OSError."""
-    path.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        os.remove(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     return os.fdopen(os.open(path, flags, 0o666), "wb")
 
