@@ -20,12 +20,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
+from vecchess.chess.planes import NUM_PLANES
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.networks.module_spec import ModuleSpec
 from vecchess.networks.step_module import ModuleSizes, StepModule, sizes_of_module
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.runtime.plugin import load_plugin
+from vecchess.runtime.plugin import USERS_ERRORS, load_plugin, users_code
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import clip_line
 
@@ -151,13 +153,41 @@ def call_factory(spec: ModuleSpec, seed: int) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:
-            module = function(**settings)
-        except Exception as error:  # code of the user may raise anything
+            with users_code():
+                module = function(**settings)
+                if isinstance(module, nn.Module):
+                    _make_lazy_weights(module)
+        except USERS_ERRORS as error:
             text = clip_line(f"{type(error).__name__}: {error}")
             raise ConfigError(f"{spec}: the factory fails: {text}") from error
     if not isinstance(module, nn.Module):
         raise NetworkError(f"{spec} gives a {type(module).__name__}, not a torch.nn.Module")
+    _require_plain_weights(module, spec)
     return module
+
+
+def _make_lazy_weights(module: nn.Module) -> None:
+    """Ask a module with lazy layers a question: they draw their weights at the first input."""
+    tensors = (*module.parameters(), *module.buffers())
+    if not any(is_lazy(tensor) for tensor in tensors):
+        return
+    was_training = module.training
+    with torch.no_grad():
+        module.eval()
+        planes = torch.zeros(1, getattr(module, "num_planes", NUM_PLANES), 8, 8)
+        module(planes, module.initial_state(1))  # type: ignore[operator]
+    module.train(was_training)
+
+
+def _require_plain_weights(module: nn.Module, spec: ModuleSpec) -> None:
+    """Raise NetworkError for weights that no file of ours holds."""
+    for name, value in module.state_dict().items():
+        if not isinstance(value, Tensor):
+            raise NetworkError(f"{spec}: {name} is no tensor, so no file of weights can hold it")
+        if is_lazy(value):
+            raise NetworkError(f"{spec}: {name} has no size after a first question")
+        if value.is_complex():
+            raise NetworkError(f"{spec}: {name} is {value.dtype}; weights are real numbers")
 
 
 def save_module_net(net: ModuleNet, file: Path) -> None:

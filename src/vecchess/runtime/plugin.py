@@ -6,11 +6,20 @@ Decision 174.
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from vecchess.errors import ConfigError
+
+USERS_ERRORS = (Exception, SystemExit)
+"""What code of the user may raise: anything, and it may want to end the process."""
+
+
+def users_code() -> AbstractContextManager[Any]:
+    """For code of the user: what it prints goes to stderr, because stdout is for results."""
+    return redirect_stdout(sys.stderr)
 
 
 def load_plugin(text: str) -> Callable[..., Any]:
@@ -23,8 +32,9 @@ def load_plugin(text: str) -> Callable[..., Any]:
     if folder not in sys.path:  # the ``vecchess`` command does not search it by itself
         sys.path.insert(0, folder)
     try:
-        module = import_module(name)
-    except Exception as error:  # a module of the user may raise anything
+        with users_code():
+            module = import_module(name)
+    except USERS_ERRORS as error:
         reason = f"{type(error).__name__}: {error}; is its folder in PYTHONPATH?"
         raise ConfigError(f"cannot import {name}: {reason}") from None
     function = getattr(module, attribute, None)

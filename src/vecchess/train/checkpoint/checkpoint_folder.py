@@ -43,7 +43,12 @@ def encode_checkpoint(
     """
     from safetensors.torch import save
 
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    plain: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        alone = tensor.detach().cpu().contiguous()
+        place = alone.untyped_storage().data_ptr()
+        is_shared = any(place == other.untyped_storage().data_ptr() for other in plain.values())
+        plain[name] = alone.clone() if is_shared else alone  # as tied weights: files hold no link
     entry = {"schema": SCHEMA, "vecchess": __version__, "facts": facts, "values": values}
     entry["sha256"] = _digest(plain, entry)
     data: bytes = save(plain, {METADATA_KEY: json.dumps(entry)})

@@ -73,7 +73,11 @@ def make_optimiser(net: nn.Module, config: OptimiserConfig) -> torch.optim.AdamW
 
     ``height`` of a group is its learning rate before the schedule. On a GPU a step is fused, a
     kernel for many tensors instead of some ten for each operation (decision 277).
+
+    Raises ConfigError where all weights are frozen.
     """
+    if not any(parameter.requires_grad for parameter in net.parameters()):
+        raise ConfigError("nothing of this network can learn: all of its weights are frozen")
     groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
     for name, parameter in net.named_parameters():
         is_value = name.startswith(VALUE_LAYERS)
