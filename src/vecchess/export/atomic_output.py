@@ -5,7 +5,6 @@ Decision 101.
 
 import io
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from vecchess.errors import ConfigError, DataError
-from vecchess.runtime.atomic_write import PARTIAL_PREFIX, open_new, sync_directory
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX, open_new, remove_folder, sync_directory
 
 STDOUT = "-"
 
@@ -67,7 +66,7 @@ def whole_folder(out: Path) -> Iterator[Path]:
         raise ConfigError(f"{out} is there already: choose another --out, or take it away")
     partial = out.absolute().with_name(PARTIAL_PREFIX + out.absolute().name)
     try:
-        shutil.rmtree(partial, ignore_errors=True)  # of an export that was killed
+        remove_folder(partial)  # of an export that was killed
         partial.mkdir()
         yield partial
         _sync_files(partial)
@@ -78,7 +77,7 @@ def whole_folder(out: Path) -> Iterator[Path]:
     except OSError as error:
         raise DataError(f"cannot write {out}: {error.strerror}") from None
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove_folder(partial)
 
 
 @contextmanager

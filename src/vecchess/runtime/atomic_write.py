@@ -5,6 +5,7 @@ A folder may be somebody else's: neither links nor pipes that lie there are foll
 
 import errno
 import os
+import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -40,6 +41,16 @@ def open_own(path: Path, flags: int) -> int:
         return handle
     os.close(handle)
     raise OSError(errno.EINVAL, "it is no regular file")
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with all that is in it, or what else has its name: ``rmtree`` would open a
+    pipe, and wait. What cannot be removed stays."""
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    with suppress(OSError):
+        folder.unlink(missing_ok=True)
 
 
 def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:

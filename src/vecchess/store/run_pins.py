@@ -12,7 +12,6 @@ Decision 218.
 import hashlib
 import os
 import platform
-import shutil
 from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import version
@@ -27,7 +26,7 @@ from vecchess.config.settings import fixed_settings, flag, leaf_fields
 from vecchess.errors import ConfigError, DataError, FileMissing
 from vecchess.inference.source import find
 from vecchess.jit import cpu_features, cpu_name
-from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.atomic_write import remove_folder, write_atomically
 from vecchess.runtime.retried_read import read_file, read_json, retried
 from vecchess.safe_parse import clip_line
 from vecchess.search.tablebase import folders_of
@@ -146,7 +145,7 @@ def pin_run(run: RunFolder, config: PlayConfig) -> None:
 
     Raises ConfigError for an input that cannot be read, DataError where the disk refuses.
     """
-    shutil.rmtree(run.inputs, ignore_errors=True)  # of a start that ended before the run
+    remove_folder(run.inputs)  # of a start that ended before the run
     values = {
         "games_version": GAMES_VERSION,
         "inputs": {name: _copy(run, name, path) for name, path in _files(config)},

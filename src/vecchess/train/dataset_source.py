@@ -5,7 +5,6 @@ games of each place: after each iteration the network, as it would be deployed, 
 them.
 """
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError
 from vecchess.importers.pgn_import import import_pgn, is_pgn
-from vecchess.runtime.atomic_write import PARTIAL_PREFIX
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX, remove_folder
 from vecchess.runtime.reporting import ReportLine
 from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
@@ -128,11 +127,11 @@ def _shard_folder(index: int, place: Path, folder: Path) -> Path:
 def _import_whole(file: Path, out: Path) -> int:
     """Import ``file`` into ``out``, whole or not at all; returns the number of games."""
     partial = out.with_name(PARTIAL_PREFIX + out.name)
-    shutil.rmtree(partial, ignore_errors=True)
+    remove_folder(partial)
     partial.mkdir(parents=True)
     try:
         counts = import_pgn([file], partial)
         partial.rename(out)
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove_folder(partial)
     return counts.games
