@@ -153,6 +153,7 @@ class EngineState:
         """
         network = tuple(getattr(config, name) for name in _NETWORK_FIELDS)
         wanted = (network, config.hash_mb, config.syzygy)
+        self._part = ""
         if self._opened == wanted:
             return
         evaluator, cache, tables = self._evaluator, self._cache, self._tables
