@@ -175,6 +175,15 @@ def test_memory_of_torch_may_move() -> None:
         one.step(other.random_actions())
 
 
+def test_masks_that_moved_are_whole_after_a_part_is_reset() -> None:
+    masks = torch.zeros(3, 4672, dtype=torch.bool)
+    env = ChessEnv(3, masks=masks, random_plies=2)
+    env.step(env.random_actions())
+    masks.share_memory_()
+    env.reset([1])
+    assert np.array_equal(masks.numpy(), env.legal_masks())
+
+
 def holders() -> list[Any]:
     """What keeps addresses of memory that a copy does not have."""
     search = PolicySearch(flat, 2)

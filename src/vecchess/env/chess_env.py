@@ -289,11 +289,7 @@ class ChessEnv(CopiedWhole):
 
     def _take(self, actions: ArrayLike) -> None:
         """Copy legal actions to where kernels read them. Raises ValueError, see ``step``."""
-        given = np.asarray(actions)
-        if given.shape != (self.num_games,) or given.dtype.kind not in "iu":
-            kind = f"{given.dtype}{list(given.shape)}"
-            raise ValueError(f"actions must be int[{self.num_games}], not {kind}")
-        self._actions[:] = given
+        self._actions[:] = whole_numbers(actions, self.num_games)
         illegal = [game for game in self._runner.run(find_illegal) if game >= 0]
         if illegal:
             action = self._actions[illegal[0]]
@@ -335,6 +331,7 @@ class ChessEnv(CopiedWhole):
         """
         if self._places and self._places != self._memory_places():
             self._runner = self._open_runner()
+            self._runner.run_with_scratch(show_rows)
 
 
 def _check(num_games: int, random_plies: int, max_plies: int, threads: int, seed: int) -> None:
@@ -354,6 +351,15 @@ def _check_range(name: str, value: Any, least: int, most: int) -> None:
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_whole or not least <= value <= most:
         raise ConfigError(f"{name} must be from {least} to {most}, not {value!r}")
+
+
+def whole_numbers(actions: ArrayLike, num_games: int) -> NDArray[np.int64]:
+    """int64[G]: an action of each game; raises ValueError for another shape or type."""
+    given = np.asarray(actions)
+    if given.shape != (num_games,) or given.dtype.kind not in "iu":
+        kind = f"{given.dtype}{list(given.shape)}"
+        raise ValueError(f"actions must be int[{num_games}], not {kind}")
+    return given.astype(np.int64)
 
 
 def _require_shape(memory: Any, shape: tuple[int, ...]) -> None:

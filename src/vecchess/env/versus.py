@@ -9,7 +9,7 @@ from vecchess.arena.match_game import Forfeit, ending_name
 from vecchess.arena.player_protocol import MoveReplies, MoveRequests, Player, choose_moves
 from vecchess.arena.players.player_registry import PlayerResources, open_player
 from vecchess.chess.action import actions_to_moves, moves_to_actions
-from vecchess.env.chess_env import STAY, ChessEnv, EnvStep, writable
+from vecchess.env.chess_env import STAY, ChessEnv, EnvStep, whole_numbers, writable
 from vecchess.errors import WorkerDied
 from vecchess.rng import random_word
 from vecchess.shapes import POSITION_WORDS
@@ -82,11 +82,7 @@ class VersusGames:
         ``Forfeit.ILLEGAL_MOVE``. Actions in games that are over are ignored. Raises ValueError for
         another shape or type, WorkerDied where the opponent forfeits.
         """
-        given = np.asarray(actions)
-        if given.shape != (self.env.num_games,) or given.dtype.kind not in "iu":
-            kind = f"{given.dtype}{list(given.shape)}"
-            raise ValueError(f"actions must be int[{self.env.num_games}], not {kind}")
-        chosen = given.astype(np.int64)
+        chosen = whole_numbers(actions, self.env.num_games)
         is_legal, was_over = self.env.is_legal(chosen), self.is_over.copy()
         rewards, codes = self._move(np.where(is_legal & ~was_over, chosen, STAY))
         is_illegal = ~is_legal & ~was_over
