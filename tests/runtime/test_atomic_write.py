@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vecchess.errors import DataError, DiskFull
+from vecchess.errors import DataError, DiskFull, WriteLater
 from vecchess.runtime import atomic_write as disk
 from vecchess.runtime.atomic_write import append_line, truncate_partial_line, write_atomically
 
@@ -25,6 +25,7 @@ def failing(number: int):  # type: ignore[no-untyped-def]
     [
         (errno.ENOSPC, DiskFull),
         (errno.EDQUOT, DiskFull),
+        (errno.EMFILE, WriteLater),
         (errno.EIO, DataError),
         (errno.EROFS, DataError),
     ],

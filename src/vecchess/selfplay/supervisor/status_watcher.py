@@ -5,7 +5,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any, Self
 
-from vecchess.errors import DiskFull
+from vecchess.errors import WriteLater
 from vecchess.runtime.gpu_stats import GpuStats
 from vecchess.runtime.progress import PLAIN_INTERVAL_S, ProgressDisplay
 from vecchess.runtime.reporting import ReportLine
@@ -123,11 +123,13 @@ class ThroughputLog:
             self._log.close()
 
     def write(self, throughput: dict[str, Any]) -> None:
-        """Write a line, or drop it if the disk is full; TensorBoard counts its steps in games.
+        """Write a line, or drop it if the disk is full or too many files are open.
+
+        TensorBoard counts its steps in games.
 
         Raises DataError where the disk refuses for another reason.
         """
-        with suppress(DiskFull):
+        with suppress(WriteLater):
             if self._log is None:
                 self._log = MetricsLog(self._run.path, report_line=self._report_line)
             self._log.write(THROUGHPUT, iteration=0, step=0, samples=0, values=throughput)
