@@ -27,7 +27,7 @@ from triton.language.extra import libdevice
 from vecchess.snn.kernels import surrogate as known
 from vecchess.snn.kernels.surrogate import Surrogate
 from vecchess.snn.modules.bf16_products import asks_for_bf16
-from vecchess.snn.modules.neuron import LifOutput, Spikes
+from vecchess.snn.modules.neuron import LifOutput, Spikes, share_of
 
 ATAN = tl.constexpr(known.ATAN)
 FAST_SIGMOID = tl.constexpr(known.FAST_SIGMOID)
@@ -186,7 +186,7 @@ class _LifTriton(Function):
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(currents, membrane)
         ctx.grid_bits, ctx.surrogate = grid_bits, surrogate
-        rate = (counts.sum(dtype=torch.float64) / max(1, spikes.numel())).float()
+        rate = share_of(counts.sum(), spikes.numel())
         return spikes, after, rate
 
     @staticmethod
@@ -200,7 +200,7 @@ class _LifTriton(Function):
         num_steps, num = len(currents), membrane.numel()
         of_currents = torch.empty(currents.shape, device=currents.device)
         of_before = torch.empty_like(membrane) if ctx.needs_input_grad[1] else None
-        share = None if of_rate is None else of_rate / max(1, currents.numel())
+        share = None if of_rate is None else share_of(of_rate, currents.numel())
         of_spikes = None if of_spikes is None else by_step(of_spikes)
         of_after = None if of_after is None else of_after.contiguous()
         strides = currents.stride(0), 0 if of_spikes is None else of_spikes.stride(0)

@@ -128,4 +128,15 @@ def lif_steps(
 def lif(currents: Tensor, membrane: Tensor, grid_bits: int, surrogate: Surrogate) -> LifOutput:
     """``lif_steps`` of boards: ``currents[T, B, ...]``, ``membrane[B, ...]``; float32."""
     spikes, membrane = lif_steps(currents.float(), membrane, grid_bits, surrogate)
-    return LifOutput(Spikes(spikes), membrane, spikes.mean())
+    return LifOutput(
+        Spikes(spikes), membrane, share_of(spikes.sum(dtype=torch.float64), spikes.numel())
+    )
+
+
+def share_of(total: Tensor, num: int) -> Tensor:
+    """``total / num`` as float32[], rounded once, with the same bits on every device.
+
+    ``Tensor.mean`` and division by a number of Python multiply by the reciprocal on a GPU.
+    """
+    exact = total.double()
+    return (exact / torch.full_like(exact, max(1, num))).float()

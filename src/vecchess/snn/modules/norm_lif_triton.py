@@ -27,7 +27,7 @@ from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.modules.bf16_products import asks_for_bf16
 from vecchess.snn.modules.fused_layer import EPSILON, FusedJob, FusedOutput
 from vecchess.snn.modules.lif_triton import block_of, by_step, charge, derivative, discharge
-from vecchess.snn.modules.neuron import LifOutput, Spikes
+from vecchess.snn.modules.neuron import LifOutput, Spikes, share_of
 
 
 @triton.jit
@@ -315,7 +315,7 @@ class _NormLif(Function):
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(currents, shortcut, gain, offset, membrane, mean, inverse)
         ctx.job, ctx.tiles = job, tiles
-        rate = (counts.sum(dtype=torch.float64) / max(1, spikes.numel())).float()
+        rate = share_of(counts.sum(), spikes.numel())
         ctx.mark_non_differentiable(mean, variance)
         return summed, spikes, after, rate, mean, variance
 
@@ -327,7 +327,7 @@ class _NormLif(Function):
         of_summed = None if shortcut is None or of_summed is None else by_step(of_summed)
         of_spikes = None if of_spikes is None else by_step(of_spikes)
         of_after = None if of_after is None else of_after.contiguous()
-        share = None if of_rate is None else of_rate / max(1, currents.numel())
+        share = None if of_rate is None else share_of(of_rate, currents.numel())
         of_sums = torch.empty(currents.shape, device=currents.device)
         of_bias, of_gain = (tiles.by_channel(currents) for _ in range(2))
         of_before = torch.empty_like(membrane) if ctx.needs_input_grad[4] else None
