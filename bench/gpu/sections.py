@@ -31,7 +31,7 @@ SECTIONS = {
     "sharing": Section("sharing", 60),
     "training": Section("training", 60),
     "training_run": Section("training_run", 120),
-    "inference": Section("libraries", 75),
+    "inference": Section("libraries", 150),
     "peers": Section("libraries", 300),
 }
 FIRST = "smoke"
