@@ -12,6 +12,7 @@ import chess
 import chess.pgn
 import pytest
 
+from tests.chess.damaged_pgn import damaged, unplayed
 from tests.chess.pgn_shapes import SHAPES, Written, random_game
 from vecchess.chess.read_pgn import PgnGame, read_pgn
 
@@ -66,6 +67,10 @@ def test_shapes_may_be_mixed() -> None:
         ("1. e4 e5 then Nf3 1-0", ["move 2. then is illegal"]),
         ("1. e4 e5 3. Nf3 1-0", ["the number 3 stands where 2 should be"]),
         ("1. e4 e5\n\n1. d4 d5 1-0", ["the number 1 stands where 2 should be"]),
+        ("2. e4 e5 1-0", ["the number 2 stands where 1 should be"]),
+        ("1. e4 .e5 1-0", ["move 1... .e5 is illegal"]),
+        ("1. e4 e..5 1-0", ["move 1... e..5 is illegal"]),
+        ("1 . e4 … e5 2 ... Nf3 1-0", ["e4 e5 Nf3 1-0"]),
         ("1. e4 {never ends e5 1-0", ["the comment that begins in line 4 does not end"]),
         ("1. e4 (1. d4 e5 1-0", ["a variation does not end"]),
         ("1. e4 ) e5 1-0", ["a variation ends that did not begin"]),
@@ -93,6 +98,22 @@ def test_an_open_comment_ends_where_the_next_tags_begin() -> None:
         TAGS.format("1-0") + "\n1. e4 {oops e5 1-0\n\n" + TAGS.format("1-0") + "\n1. d4 {x} d5 1-0"
     )
     assert games_of(text) == ["the comment that begins in line 4 does not end", "d4 d5 1-0"]
+
+
+def test_a_game_without_tags_and_numbers_may_be_the_rest_of_another() -> None:
+    assert games_of("1. e4 e5 1-0\na3 e6 0-1") == [
+        "e4 e5 1-0",
+        "it has neither tags nor numbers: it may be the rest of another game",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("num_texts", "seed"), [(150, 0), pytest.param(20_000, 1, marks=pytest.mark.slow)]
+)
+def test_damage_makes_no_game_that_nobody_played(num_texts: int, seed: int) -> None:
+    for number in range(num_texts):
+        text, games = damaged(Random(f"{seed} {number}"))
+        assert not unplayed(text, games), text
 
 
 def test_tags_alone_are_games_without_moves() -> None:

@@ -28,6 +28,8 @@ _LOOSE_TAG = re.compile(r'\[\s*(\w+)\s*"(.*)"\s*\]?\s*$')
 _TAG_BEGINS = re.compile(r'\s*\[\s*\w+\s*"')
 _TOKEN = re.compile(r"[{}();]|\$\d*|[^\s{}();$]+")
 _NUMBER = re.compile(r"(\d{1,6})(?:\.+|…|$)")
+_DOTS = re.compile(r"^(?:\.{2,}|…|\.$)")
+"""Dots before a move of Black that stand away from its number, as in "1. ... e5"."""
 _SUFFIX = re.compile(r"(?:e\.?p\.?)?[+#!?]*$")
 _CASTLING = re.compile(r"[oO0](-[oO0]){1,2}")
 _SIGNS = re.compile(r"[!?]+|[+=∓±⩲⩱∞□⇆↑→⌓]+|[+-]/[+-]|\+/=|=/\+|\+-+|-+\+|e\.?p\.?")
@@ -189,15 +191,17 @@ class _Reader:
         if number := _NUMBER.match(plain):
             self._check_number(int(number[1]))
             plain = plain[number.end() :]
-        plain = plain.lstrip(".")  # "1. ... e5"
+        plain = _DOTS.sub("", plain)
         if plain and not _SIGNS.fullmatch(plain):
             self._push(plain)
         return False
 
     def _check_number(self, number: int) -> None:
-        """Moves are counted on from the first number, whatever it is: 1, or that of a FEN."""
+        """Moves are counted on from the first number: 1, or any where a FEN is given."""
         game = self._game
         played = (len(game.moves) + (not game.start.turn)) // 2
+        if self._first_number is None and "FEN" not in game.tags:
+            self._first_number = 1
         if self._first_number is None:
             self._first_number = number - played
         elif number != self._first_number + played:
@@ -236,6 +240,8 @@ class _Reader:
         if not self._has_moves:
             self._set_up()
         game = self._game
+        if game.moves and not game.tags and self._first_number is None:
+            self._fail("it has neither tags nor numbers: it may be the rest of another game")
         tag = _RESULTS.get(game.tags.get("Result", "").translate(_DASHES).replace(" ", ""))
         if game.marker not in ("", UNFINISHED) and tag not in (None, UNFINISHED, game.marker):
             self._fail(f"its tag says {tag}, its moves end with {game.marker}")
