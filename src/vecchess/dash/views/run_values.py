@@ -1,6 +1,7 @@
 """Plain values for JSON: runs as rows and in full, metrics as columns."""
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 from vecchess.dash.views.run_reader import RunRegistry
@@ -60,9 +61,16 @@ def run_details(name: str, view: RunView) -> dict[str, Any]:
         "stats": view.stats.to_dict(),
         "networks": len(networks),
         "newest_network": networks[-1].name if networks else "",
-        "rating_command": f"vecchess eval --history {shlex.quote(encodable(str(view.path)))}",
+        "rating_command": _rating_command(view.path, networks),
         "kinds": view.series.kinds,
     }
+
+
+def _rating_command(run: Path, networks: list[Path]) -> str:
+    """What rates the networks of a run: against each other, or the only one; "" without any."""
+    if len(networks) > 1:
+        return f"vecchess eval --history {shlex.quote(encodable(str(run)))}"
+    return "".join(f"vecchess eval {shlex.quote(encodable(str(file)))}" for file in networks)
 
 
 def status_values(status: RunStatus) -> dict[str, Any]:
