@@ -70,7 +70,7 @@ def test_a_line_is_read_as_it_was_written(tmp_path: Path) -> None:
     ("line", "reason"),
     [
         ("8/8/8/8/8/8/8/8 w - - bm Ka1;", "line 1: bad FEN"),
-        ("4k3/8/8/8/8/8/8/R3K3 w Q -", "line 1: it has no best move"),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q -", "holds no positions with best moves"),
         ("4k3/8/8/8/8/8/8/R3K3 w Q - bm Rb9;", "line 1: Rb9 is no legal move"),
         ("4k3/8/8/8/8/8/8/R3K3 w Q - bm Ra2 Rb9;", "line 1: Rb9 is no legal move"),
         ("4k3/8/8/8/8/8/8/R3K3 w Q - am Tb1;", "line 1: Tb1 is no legal move"),
@@ -90,6 +90,13 @@ def test_bad_lines_are_named(tmp_path: Path, line: str, reason: str) -> None:
 RUY = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R"
 
 
+def test_positions_without_moves_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "suite.epd"
+    file.write_text(f"{RUY} w KQkq - 0 1; draw\n{RUY} w KQkq - bm Bb5;\n{RUY} w KQkq -\n")
+    suite = read_best_moves(file)
+    assert (suite.moves, suite.left_out) == ([{"f1b5"}], 2)
+
+
 @pytest.mark.parametrize(
     ("line", "moves", "clock"),
     [
@@ -103,13 +110,19 @@ RUY = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R"
         ("w KQkq - bm 3. Bb5 3.Bc4;", "f1b5 f1c4", 0),
         ('w KQkq -\tbm Bb5;id "BK.01"', "f1b5", 0),
         ("w KQkq - bm Bf1-b5;", "f1b5", 0),
+        ("w KQkq - ; bm Bb5 + ? ; c1 diff=10", "f1b5", 0),
+        ("w KQkq - bm Bb5 dm 26", "f1b5", 0),
+        ("w - -4 12 ; bm Bb5", "f1b5", 4),
+        ("w KQkq - 0 1 bm c3 d3 ce 12 acd 5", "c2c3 d2d3", 0),
+        ("w KQkq - ; bm Bb5\0", "f1b5", 0),
+        ('w KQkq - bm Bb5; am Bd8; id "x.1";', "f1b5", 0),
     ],
 )
 def test_lines_of_public_suites_are_read(tmp_path: Path, line: str, moves: str, clock: int) -> None:
     file = tmp_path / "suite.epd"
     file.write_bytes(f"\ufeff# a suite\r\n\r\n{RUY} {line}\r\n".encode())
     if not moves:  # what follows belongs to a text that does not end
-        with pytest.raises(ConfigError, match="no best move"):
+        with pytest.raises(ConfigError, match="no positions with best moves"):
             read_best_moves(file)
         return
     suite = read_best_moves(file)

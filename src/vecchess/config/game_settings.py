@@ -59,6 +59,10 @@ def parse_temperature(text: str) -> list[tuple[int, float]]:
             ) from None
         if not 0 <= value <= 100:
             raise ValueError(f'temperature "{text}": {value_text} is not between 0 and 100')
+        if number and not colon:
+            raise ValueError(
+                f'temperature "{text}": "{part}" has no ":"; write PLY:TEMPERATURE there'
+            )
         if (number == 0) != (ply == 0) or (schedule and ply <= schedule[-1][0]):
             raise ValueError(f'temperature "{text}": plies must start at 0 and increase')
         schedule.append((ply, value))

@@ -19,7 +19,8 @@ _BROKEN = (EOFError, zlib.error, lzma.LZMAError, ValueError)
 def read_lines(file: Path) -> Iterator[str]:
     """The lines of ``file``, with their ends; it may be compressed by gzip, bzip2, xz or zstd.
 
-    A line that is not UTF-8 is read as Windows-1252, a file with a mark for it as UTF-16. Raises
+    A line that is not UTF-8 is read as Windows-1252, a file with a mark for it as UTF-16; NUL, with
+    which some programs end a line, is left out. Raises
     ConfigError where it cannot be read, is damaged or cut off, or has a line of over a mebibyte.
     """
     try:
@@ -94,6 +95,7 @@ def _decoded(stream: IO[bytes], file: Path) -> Iterator[str]:
         while line := text.readline(MOST_BYTES):
             if len(line) == MOST_BYTES and not line.endswith("\n"):
                 raise ConfigError(f"{file} has a line of more than {MOST_BYTES:,} characters")
+            line = line.replace("\0", "")
             yield line if line.isascii() else _mended(line)
 
 

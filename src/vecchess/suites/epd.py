@@ -59,20 +59,24 @@ class BestMoves:
 def read_best_moves(file: Path, skip_bad: bool = False) -> BestMoves:
     """The positions of an EPD file; empty lines and those that begin with "#" are passed over.
 
-    A line that cannot be read raises ConfigError with file and line, or is left out with
-    ``skip_bad``.
+    A position without best moves, and without moves to avoid, is left out and counted. A line that
+    cannot be read raises ConfigError with file and line, or is left out with ``skip_bad``.
     """
     rows, left_out = [], 0
     for number, line in enumerate(read_lines(file), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
-            rows.append(_read_line(line.strip()))
+            row = _read_line(line.strip())
         except (ConfigError, ValueError) as error:
             if not skip_bad:
                 reason = f"{clip_line(error)}; --skip-bad leaves such lines out"
                 raise ConfigError(f"{file}, line {number}: {reason}") from None
+            row = None
+        if row is None:
             left_out += 1
+        else:
+            rows.append(row)
     if not rows:
         raise ConfigError(f"{file} holds no positions with best moves")
     positions, moves, values, sources = zip(*rows, strict=True)
@@ -100,15 +104,18 @@ def as_seen(position: NDArray[np.uint64]) -> bytes:
     return position[:COUNTERS].tobytes()
 
 
-def _read_line(line: str) -> tuple[NDArray[np.uint64], frozenset[str], float, str]:
+def _read_line(line: str) -> tuple[NDArray[np.uint64], frozenset[str], float, str] | None:
+    """A position, the moves that are right, its value and its source; None where no move is."""
     fen, operations = parse_epd(line)
     board = chess.Board(fen)
     position, legal = from_board(parse(fen)), frozenset(move.uci() for move in board.legal_moves)
     if not legal:
         raise ConfigError("it has no legal move")
-    best, avoided = (_moves(board, operations.get(word, "")) for word in ("bm", "am"))
+    best, avoided = _moves(board, operations.get("bm", "")), frozenset[str]()
+    with suppress(*[ConfigError] if best else []):  # then the moves to avoid are not needed
+        avoided = _moves(board, operations.get("am", ""))
     if not best and not avoided:
-        raise ConfigError("it has no best move (bm), and none to avoid (am)")
+        return None
     source = operations.get("id", "").rpartition(".")[0]
     return position, (best or legal) - avoided, _value(operations.get("c0", "")), source
 
@@ -118,7 +125,7 @@ def _moves(board: chess.Board, operands: str) -> frozenset[str]:
     found = set()
     for word in operands.replace(",", " ").split():
         plain = word.rstrip("!?+#")
-        if plain.rstrip(".").isdecimal():
+        if not plain or plain.rstrip(".").isdecimal():
             continue
         for read in (board.parse_san, board.parse_uci):
             with suppress(ValueError):
