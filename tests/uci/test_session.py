@@ -307,6 +307,16 @@ def test_less_strength_takes_fewer_simulations_and_draws_its_moves(talk: Talk) -
     assert int(last_info(talk.ask("go nodes 1000"))["nodes"]) == 1000
 
 
+@pytest.mark.parametrize("plies", [0, 1])
+def test_less_strength_takes_nothing_from_a_stronger_search(talk: Talk, plies: int) -> None:
+    """Whether the position that was analysed, or one below it, is played on."""
+    best = talk.ask("position startpos", "go nodes 20000")[-1].split()[1]
+    talk.send("setoption name UCI_LimitStrength value true", "setoption name UCI_Elo value 700")
+    played = f" moves {best}" * plies
+    found = last_info(talk.ask(f"position startpos{played}", "go nodes 100000"))
+    assert int(found["nodes"]) == 300
+
+
 def test_a_full_tree_ends_or_waits(talk: Talk) -> None:
     talk.send("setoption name MinibatchSize value 128")
     lines = talk.ask(f"position fen {BENCH_FENS[1]}", "go nodes 1000000")

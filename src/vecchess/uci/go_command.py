@@ -179,7 +179,10 @@ class GoSearch(Task):
             self._sims = planned
         engine.session(self._config, "gumbel" if self._is_planned else "puct",
                        planned if self._is_planned else 0)  # fmt: skip
-        return engine.set_up(self._game)
+        session = engine.set_up(self._game)
+        if self._limit is not None and session.visits > self._limit.sims:
+            session.forget()  # a stronger search left it
+        return session
 
     def _planned_sims(self, speed: float) -> int:
         """Simulations of a search that has to know them; 0 where they cannot be known."""
