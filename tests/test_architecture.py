@@ -34,6 +34,7 @@ LAYERS = [
     ["snn"],
     ["networks"],
     ["chess"],
+    ["ports"],
     ["config", "rng", "jit", "llvm", "machine_limits", "memory_layout", "runtime"],
     ["spec"],
     ["shapes", "errors", "safe_parse", "callable_package", "__init__"],

@@ -1,10 +1,11 @@
 """Disks that fail at random points of what is written: ``python -m tests.faults.disk --times N``.
 
 A run of self-play after the other; at a random one of its writes the disk becomes full, broken or
-read-only for a moment, or, as one that fills up in the midst of a write, takes files of a certain
-size only. The run has to come to its end by itself, saying that it waited, or to end with one line
-and code 1; then nothing recorded is harmed, and a resumed run comes to the same games as one that
-was left in peace. Prints one JSON object; exit code 3 where anything was wrong.
+read-only for a moment, or too many files are open, or the disk, as one that fills up in the midst
+of a write, takes files of a certain size only. The run has to come to its end by itself, saying
+that it waited, or to end with one line and code 1; then nothing recorded is harmed, and a resumed
+run comes to the same games as one that was left in peace. Prints one JSON object; exit code 3
+where anything was wrong.
 """
 
 import argparse
@@ -60,7 +61,7 @@ def random_faults(times: int, seed: int) -> list[str]:
 
 
 def _random_fault(chance: random.Random) -> str:
-    kind = chance.choice(("full", "full", "torn", "torn", "broken", "readonly"))
+    kind = chance.choice(("full", "crowded", "full", "torn", "torn", "broken", "readonly"))
     lasting = f"{chance.uniform(0.05, 1.5):.2f}"
     if kind == "torn":
         size = chance.choice((0, 300, 3000, 20_000))

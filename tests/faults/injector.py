@@ -7,6 +7,7 @@ workers install it:
     TORTURE_FAULT="kill at shard 3"     at the third shard that a process is about to write
     "kill at any 57"                     at its 57th access to a file of the run
     "full at any 57 for 0.5"             from that access on the disk is full for 0.5 s
+    "crowded at any 57 for 0.5"          from that access on too many files are open for 0.5 s
     "estale at read shard 3 for 0.5"     from the third read on shards cannot be read for 0.5 s
 """
 
@@ -44,7 +45,9 @@ READ_POINTS = {
     "read any": ("", re.compile(r"/(games|inflight)(/|$)|/run_id$")),
 }
 """Point of a read -> the same."""
-_WRITE_ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "readonly": errno.EROFS}
+_WRITE_ERRORS = {
+    "full": errno.ENOSPC, "crowded": errno.EMFILE, "broken": errno.EIO, "readonly": errno.EROFS,
+}  # fmt: skip
 _READ_ERRORS = {
     name.lower(): getattr(errno, name) for name in ("EIO", "ESTALE", "EMFILE", "ENOENT", "EACCES")
 }
@@ -89,6 +92,8 @@ class Injector:
         self._fault, self._folder, self._clock = fault, folder, clock
         self._is_read = fault.action in _READ_ERRORS
         self._events = _READ_EVENTS if self._is_read else _EVENTS
+        if fault.action == "crowded":
+            self._events = {"open"}
         self._event, self._file = (POINTS | READ_POINTS)[fault.point]
         self.num_seen = 0
         """Accesses of the point's kind so far."""

@@ -6,10 +6,16 @@ from tests.faults.disk import Scale, random_faults, suffer
 
 
 def test_disks_that_fail_at_some_points() -> None:
-    faults = ["full at shard 3 for 0.3", "broken at manifest 3 for 9"]
+    faults = [
+        "full at shard 3 for 0.3",
+        "broken at manifest 3 for 9",
+        "crowded at manifest 3 for 0.5",
+    ]
     report = suffer(faults, at_a_time=2, scale=Scale(games=400, workers=1))
     assert report["wrong"] == []
-    assert report["ended"] == {"full: waited, code 0": 1, "broken: code 1": 1}
+    assert report["ended"] == {
+        "full: waited, code 0": 1, "broken: code 1": 1, "crowded: waited, code 0": 1,
+    }  # fmt: skip
 
 
 @pytest.mark.slow

@@ -7,42 +7,18 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
-
-import uvicorn
 
 from vecchess.dash.views.run_reader import RunReader, RunRegistry, safe_name
-from vecchess.dash.web.address import Address, listen
 from vecchess.dash.web.asgi_app import make_app
 from vecchess.dash.web.assets import PageFiles
 from vecchess.dash.web.event_hub import MAX_CLIENTS, EventHub
-from vecchess.dash.web.slow_client_timeout import SlowClientTimeout
 from vecchess.errors import ConfigError
+from vecchess.ports.address import Address, listen
+from vecchess.ports.port_server import PortServer, server_config
 from vecchess.safe_parse import encodable
 
-GRACE_S = 1
 MOST_CONNECTIONS = 2 * MAX_CLIENTS
-"""Further connections get 503."""
 NICENESS = 10
-
-
-class DashboardServer(uvicorn.Server):
-    """Closes the event streams as soon as it has to end; uvicorn would wait for them."""
-
-    def __init__(self, config: uvicorn.Config, hub: EventHub) -> None:
-        """``hub`` has the event streams."""
-        super().__init__(config)
-        self._hub = hub
-
-    async def main_loop(self) -> None:
-        """Serve until the end is requested."""
-        await super().main_loop()
-        self._hub.close()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End on any signal."""
-        super().handle_exit(sig, frame)
-        self.should_exit = True
 
 
 def serve(
@@ -79,18 +55,8 @@ def serve(
     reader = RunReader(registry)
     hub = EventHub(reader)
     app = make_app(reader, hub, pages, address.token, not address.is_loopback, nets)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        lifespan="on",
-        server_header=False,
-        http=SlowClientTimeout,
-        ws="none",
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_graceful_shutdown=GRACE_S,
-    )
-    server = DashboardServer(config, hub)
+    config = server_config(app, MOST_CONNECTIONS, lifespan="on")
+    server = PortServer(config, before_end=hub.close)
     if until_eof:
         if hasattr(os, "nice"):
             os.nice(NICENESS)
@@ -107,6 +73,6 @@ def run_page(folder: Path) -> str:
     return f"/run/{safe_name(encodable(folder.resolve().name))}/boards"
 
 
-def _end_with_input(server: DashboardServer) -> None:
+def _end_with_input(server: PortServer) -> None:
     sys.stdin.buffer.read()
     server.should_exit = True

@@ -18,7 +18,6 @@ terminal           a console that shows texts of others without their commands
 progress           the display of long work
 gpu_stats          readings of GPUs, and the cores beside them
 cost_meter         processor time, time of GPUs and energy that work takes
-prometheus         the status as metrics on a port
 
 engines/           UCI engines as processes, asked for moves
 """

@@ -10,9 +10,9 @@ from rich.console import Console
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.machine_limits import memory_text
+from vecchess.ports.prometheus import metrics_endpoint
 from vecchess.runtime.devices import Device, parse_gpus, share_out
 from vecchess.runtime.progress import ProgressDisplay
-from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.selfplay.games.game_table import start_table
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog

@@ -11,9 +11,9 @@ from vecchess.arena.ratings.sprt import Sprt
 from vecchess.config import TrainConfig, read_toml, to_toml
 from vecchess.errors import ConfigError
 from vecchess.importers.recorded_places import check_places
+from vecchess.ports.prometheus import metrics_endpoint
 from vecchess.runtime.devices import Device, parse_gpus, seen_among
 from vecchess.runtime.progress import ProgressDisplay
-from vecchess.runtime.prometheus import metrics_endpoint
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.runtime.terminal import CleanConsole, note_console
 from vecchess.selfplay.games.game_table import start_table

@@ -20,8 +20,8 @@ from vecchess.chess.planes import NUM_PLANES
 from vecchess.dash.answers import error_answer
 from vecchess.dash.play.routes import play_routes
 from vecchess.dash.play.service import PlayService
-from vecchess.dash.web.access_control import AccessControl
 from vecchess.errors import VecchessError
+from vecchess.ports.access_control import AccessControl
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.net_file import save_net
 from vecchess.snn.presets import NetConfig

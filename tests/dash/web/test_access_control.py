@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.dash.site import HOST, make_site, small_run
-from vecchess.dash.web.address import listen
 from vecchess.errors import ConfigError
+from vecchess.ports.address import listen
 
 TOKEN = "a-token-of-some-length"
 

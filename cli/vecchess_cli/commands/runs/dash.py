@@ -8,7 +8,7 @@ import typer
 from vecchess_cli.options import command_app
 
 if TYPE_CHECKING:
-    from vecchess.dash.web.address import Address
+    from vecchess.ports.address import Address
 
 HELP = """Show runs in the browser: live boards, throughput, training, strength, comparisons.
 

@@ -25,16 +25,19 @@ from vecchess.dash.views.game_values import game_rows, game_view
 from vecchess.dash.views.run_facts import run_facts
 from vecchess.dash.views.run_reader import RunReader
 from vecchess.dash.views.run_values import run_details, run_rows, series_columns
-from vecchess.dash.web.access_control import AccessControl
 from vecchess.dash.web.assets import PageFiles
 from vecchess.dash.web.event_hub import EventHub, EventStream
 from vecchess.dash.web.topics import parse_topics
 from vecchess.errors import VecchessError
 from vecchess.monitor.charts import CHARTS
 from vecchess.monitor.run_view import RunView
+from vecchess.ports.access_control import AccessControl
+from vecchess.ports.port_server import HEALTH, health_route
 
 GZIP_FROM_BYTES, GZIP_LEVEL = 1024, 5
 DEFAULT_LINES = 600
+PLAY = "/api/play"
+"""The only routes that take POST, with JSON."""
 MOST_DIGITS = 15
 
 
@@ -64,14 +67,17 @@ def make_app(
 
     return Starlette(
         routes=[
-            Mount("/api/play", routes=play_routes(play)),
+            health_route(lambda: "serving"),
+            Mount(PLAY, routes=play_routes(play)),
             *_api_routes(reader, hub),
             Mount("/static", pages),
             Route("/", pages),
         ],
         exception_handlers={404: _not_found, VecchessError: error_answer},
         middleware=[
-            Middleware(AccessControl, token=token, any_host=any_host),
+            Middleware(
+                AccessControl, token=token, any_host=any_host, posts=(f"{PLAY}/",), public=(HEALTH,)
+            ),
             Middleware(GZipMiddleware, minimum_size=GZIP_FROM_BYTES, compresslevel=GZIP_LEVEL),
         ],
         lifespan=lifespan,

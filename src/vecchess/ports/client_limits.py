@@ -1,13 +1,15 @@
-"""HTTP/1.1 with time limits for slow clients.
+"""HTTP/1.1 with limits for clients: time, and number of connections.
 
 A connection is closed where a client does not finish its request in time, or stops reading the
-answer. uvicorn has no such limits: a few hundred connections that send a byte now and then, or read
-nothing, would take every place.
+answer. Above the number of connections the one that has waited longest for its request gives way.
+uvicorn has no such limits: a few hundred connections that send a byte now and then, or read
+nothing, would take every place, or every file descriptor of a run.
 
-Decision 183.
+Decisions 183 and 300.
 """
 
 import asyncio
+import sys
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -16,22 +18,39 @@ REQUEST_S = 10.0
 """Seconds within which a connection has to send a whole request."""
 READ_S = 60.0
 """Seconds within which a client has to read some of the data that waits for it."""
+DESCRIPTOR_SHARE = 4
+"""Connections take at most one in so many of the files that a process may open."""
 
 
-class SlowClientTimeout(H11Protocol):
+def fitting_connections(most: int) -> int:
+    """Connections at a time: ``most``, or fewer where this process may open few files.
+
+    A run that served more could not open its own files any longer.
+    """
+    if sys.platform == "win32":
+        return most
+    import resource
+
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return most if files == resource.RLIM_INFINITY else min(most, max(1, files // DESCRIPTOR_SHARE))
+
+
+class ClientLimits(H11Protocol):
     """One connection."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         """Take what uvicorn gives its protocol."""
         super().__init__(*arguments, **settings)
         self._request_timer: asyncio.TimerHandle | None = None
+        """Runs while the client has to send a request."""
         self._read_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the time for the first request."""
+        """Start the time for the first request, and make room for it."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)  # writing pauses whenever anything is left
         self._update_request_timer()
+        self._make_room()
 
     def data_received(self, data: bytes) -> None:
         """Stop the time once the request is whole."""
@@ -58,6 +77,20 @@ class SlowClientTimeout(H11Protocol):
         self._stop_request_timer()
         self._stop_read_timer()
         super().connection_lost(exc)
+
+    def _make_room(self) -> None:
+        """Abort the connection whose request is due first, at last this one, if there are more
+        than there may be."""
+        if self.limit_concurrency is None or len(self.connections) < self.limit_concurrency:
+            return
+        due = {
+            other: other._request_timer.when()
+            for other in self.connections
+            if isinstance(other, ClientLimits) and other._request_timer is not None
+        }
+        first = min(due, key=due.__getitem__, default=self)
+        self.connections.discard(first)  # the loop closes it a turn later, and makes others before
+        first.transport.abort()
 
     def _update_request_timer(self) -> None:
         """Run the timer while no request is being answered."""

@@ -1,4 +1,4 @@
-"""The address of the dashboard: host, port and token."""
+"""Listening sockets, and the address of the dashboard: host, port and token."""
 
 import ipaddress
 import re
@@ -43,25 +43,36 @@ def listen(host: str, port: int, token: str = "") -> Address:
     than letters, digits, dots, dashes, underscores and tildes.
     """
     if not re.fullmatch("[A-Za-z0-9._~-]*", token):
-        raise ConfigError("--token takes letters, digits, dots, dashes and underscores only")
+        raise ConfigError("--token takes letters, digits and -._~ only")
+    taken, is_loopback = open_port(host, port, "", "; --port 0 takes any that is free")
+    if not is_loopback:
+        token = token or secrets.token_urlsafe(TOKEN_BYTES)
+    return Address(taken, host, taken.getsockname()[1], token, is_loopback)
+
+
+def open_port(host: str, port: int, flags: str, advice: str = "") -> tuple[socket.socket, bool]:
+    """A listening socket, and whether this machine alone reaches it.
+
+    flags: what the names of the flags for host and port begin with, for errors; advice: what to do
+    where the port is taken. Raises ConfigError as ``listen``.
+    """
     try:
         family, *_, where = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (OSError, UnicodeError):
-        raise ConfigError(f"--host {host!r} is no address; try --host 127.0.0.1") from None
-    is_loopback = ipaddress.ip_address(str(where[0]).partition("%")[0]).is_loopback
-    taken = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind(where)
-        taken.listen(128)
-    except OSError as error:
-        taken.close()
         raise ConfigError(
-            f"cannot listen at {host}, port {port}: {(error.strerror or str(error)).lower()}; "
-            "--port 0 takes any that is free"
+            f"--{flags}host {host!r} is no address; try --{flags}host 127.0.0.1"
         ) from None
-    if not is_loopback:
-        token = token or secrets.token_urlsafe(TOKEN_BYTES)
-    return Address(taken, host, taken.getsockname()[1], token, is_loopback)
+    is_loopback = ipaddress.ip_address(str(where[0]).partition("%")[0]).is_loopback
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(where)
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        raise ConfigError(
+            f"--{flags}port {port}: cannot listen on {host}: {error.strerror or error}{advice}"
+        ) from None
+    return listening, is_loopback

@@ -7,12 +7,13 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import prometheus_client
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
 
 from vecchess.errors import ConfigError
-from vecchess.runtime.prometheus import STATES, families, metrics_endpoint
+from vecchess.ports import port_server
+from vecchess.ports.prometheus import STATES, families, metrics_app, metrics_endpoint
 from vecchess.selfplay.supervisor.worker_throughput import Throughput
 
 WORKER = {
@@ -72,6 +73,22 @@ def test_what_it_tells() -> None:
         asked(port)
 
 
+def test_who_may_ask_for_what() -> None:
+    """The rules of the dashboard's port: names of this machine, reading, one health."""
+    facts = dict(FACTS)
+    client = TestClient(metrics_app(lambda: facts), base_url="http://127.0.0.1:9109")
+    assert client.get("/metrics", headers={"host": "evil.example"}).status_code == 403
+    assert client.post("/metrics").status_code == 405
+    assert client.get("/else").status_code == 404
+    assert client.get("/").text == client.get("/metrics").text
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json()) == (200, {"state": "playing"})
+    facts["state"] = "failed"
+    assert client.get("/healthz").status_code == 503
+    wide = TestClient(metrics_app(lambda: facts, any_host=True), base_url="http://node7:9109")
+    assert wide.get("/metrics").status_code == 200
+
+
 def test_every_alert_is_about_metrics_that_are_served() -> None:
     yaml = pytest.importorskip("yaml", reason="comes with the documentation's tools")
     served = {family.name for family in families(FACTS)}
@@ -104,7 +121,7 @@ def test_a_port_that_is_taken() -> None:
 
 def test_no_port_no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     """No server is started, no thread runs, and the status is not read."""
-    monkeypatch.setattr(prometheus_client, "start_http_server", lambda *_: pytest.fail("a server"))
+    monkeypatch.setattr(port_server, "served_in_thread", lambda *_: pytest.fail("a server"))
     threads = threading.active_count()
     with metrics_endpoint("127.0.0.1", 0, lambda: pytest.fail("the status was read")):
         assert threading.active_count() == threads

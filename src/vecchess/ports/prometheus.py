@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from vecchess.errors import ConfigError
-
 if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily
+    from starlette.applications import Starlette
+    from starlette.requests import Request
 
 Status = dict[str, Any]
 Gauges = dict[str, tuple[str, str]]
@@ -41,6 +41,7 @@ GPU_GAUGES = {
 UNITS = {"queue_age_p99_ms": 1e-3, "memory_mb": 1e6}
 """Factor to the base unit, of keys in another unit."""
 LEARNING_GAUGES = ("loss", "loss_policy", "loss_value", "entropy", "spike_rate", "samples_per_s")
+MOST_CONNECTIONS = 32
 STATES = ("starting", "playing", "learning", "evaluating", "done", "stopped", "failed")
 
 
@@ -53,8 +54,27 @@ def metrics_endpoint(host: str, port: int, read_status: Callable[[], Status]) ->
     if not port:
         yield
         return
-    from prometheus_client import CollectorRegistry, start_http_server
+    from vecchess.ports.address import open_port
+    from vecchess.ports.port_server import served_in_thread
+
+    listening, is_loopback = open_port(host, port, "metrics-")
+    app = metrics_app(read_status, any_host=not is_loopback)
+    with served_in_thread(app, listening, MOST_CONNECTIONS):
+        yield
+
+
+def metrics_app(read_status: Callable[[], Status], any_host: bool = False) -> "Starlette":
+    """The application: ``/metrics``, the same at ``/``, and the health of the run."""
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.exposition import choose_encoder
     from prometheus_client.registry import Collector
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from vecchess.ports.access_control import AccessControl
+    from vecchess.ports.port_server import health_route
 
     class StatusCollector(Collector):
         """Reads the status anew for every request."""
@@ -64,18 +84,19 @@ def metrics_endpoint(host: str, port: int, read_status: Callable[[], Status]) ->
 
     registry = CollectorRegistry()
     registry.register(StatusCollector())
-    try:
-        server, thread = start_http_server(port, host, registry)
-    except OSError as error:
-        raise ConfigError(
-            f"--metrics-port {port}: cannot listen on {host}: {error.strerror or error}"
-        ) from None
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+
+    async def metrics(request: "Request") -> Response:
+        encode, kind = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(registry), headers={"content-type": kind})
+
+    return Starlette(
+        routes=[
+            Route("/metrics", metrics),
+            Route("/", metrics),
+            health_route(lambda: str(read_status()["state"])),
+        ],
+        middleware=[Middleware(AccessControl, any_host=any_host)],
+    )
 
 
 def families(status: Status) -> "Iterator[GaugeMetricFamily]":

@@ -1,4 +1,4 @@
-"""Access control in front of every page: host, method, site and token of a request.
+"""Access control in front of every port: host, method, site and token of a request.
 
 Decisions 162 and 182.
 """
@@ -16,8 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 READ = ("GET", "HEAD")
 OWN_SITES = ("same-origin", "none")
 """Sec-Fetch-Site of requests by our own pages, and of addresses typed by hand."""
-PLAY = "/api/play/"
-"""The only routes that take POST, with JSON."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 HEADERS = {
     "content-security-policy": (
@@ -35,10 +33,19 @@ HEADERS = {
 class AccessControl:
     """Middleware that passes requests to ``app`` or refuses them."""
 
-    def __init__(self, app: ASGIApp, token: str = "", any_host: bool = False) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str = "",
+        any_host: bool = False,
+        posts: tuple[str, ...] = (),
+        public: tuple[str, ...] = (),
+    ) -> None:
         """``token``: needed by every request, "" for none. ``any_host``: the server may be reached
-        by any host name; otherwise by those of the loopback only, against DNS rebinding."""
+        by any host name; otherwise by those of the loopback only, against DNS rebinding. ``posts``:
+        what the paths begin with that take POST. ``public``: paths that need no token."""
         self._app, self._token, self._any_host = app, token, any_host
+        self._posts, self._public = posts, public
         self._cookie = f"vecchess_{sha256(token.encode()).hexdigest()[:12]}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,12 +76,13 @@ class AccessControl:
         if not scope.get("query_string", b"").isascii():
             return _refuse(400, "the address is not ASCII")
         if not self._any_host and _without_port(headers.get("host", "")) not in LOOPBACK_NAMES:
-            return _refuse(403, "this dashboard answers to localhost and 127.0.0.1 only")
-        if scope["method"] not in READ and not scope["path"].startswith(PLAY):
-            return _refuse(405, "this dashboard is read-only: it takes GET and HEAD", READ)
+            return _refuse(403, "this port answers to localhost and 127.0.0.1 only")
+        if scope["method"] not in READ and not scope["path"].startswith(self._posts):
+            return _refuse(405, "this port is read-only: it takes GET and HEAD", READ)
         if scope["path"].startswith("/api/") and _is_foreign(headers):
             return _refuse(403, "requests by pages of other sites are refused")
-        if self._token and not shown and not self._known(headers):
+        is_public = not self._token or scope["path"] in self._public
+        if not (is_public or shown or self._known(headers)):
             return _refuse(401, "open the address that `vecchess dash` printed, with its token")
         return None
 

@@ -3,22 +3,22 @@
 import asyncio
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from time import monotonic, sleep
 from unittest.mock import MagicMock
 
 import pytest
 import uvicorn
 from starlette.responses import Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from tests.dash.site import make_site, small_run
 from vecchess.dash.play import parse_requests as requests
-from vecchess.dash.serve import MOST_CONNECTIONS
-from vecchess.dash.web import slow_client_timeout as patience
+from vecchess.ports import client_limits as patience
+from vecchess.ports.port_server import server_config
 
 WAIT_S = 20.0
 ABOUT = b"GET /api/about HTTP/1.1\r\nHost: localhost\r\n"
@@ -27,17 +27,9 @@ HEAD = b"POST /api/play/position HTTP/1.1\r\nHost: localhost\r\nContent-Type: ap
 
 
 @contextmanager
-def serving(app: ASGIApp) -> Iterator[uvicorn.Server]:
-    """``app``, served as ``vecchess dash`` does."""
-    config = uvicorn.Config(
-        app,
-        port=0,
-        log_config=None,
-        http=patience.SlowClientTimeout,
-        ws="none",
-        limit_concurrency=MOST_CONNECTIONS,
-    )
-    server = uvicorn.Server(config)
+def serving(app: ASGIApp, most: int = 100) -> Iterator[uvicorn.Server]:
+    """``app``, served as every port of the program is."""
+    server = uvicorn.Server(server_config(app, most, port=0))
     thread = Thread(target=server.run, daemon=True)
     thread.start()
     wait_until(lambda: server.started)
@@ -144,7 +136,7 @@ def test_who_takes_little_by_little_is_waited_for(monkeypatch: pytest.MonkeyPatc
 
     loop, line = MagicMock(), Line()
     config = uvicorn.Config(Response(), log_config=None)
-    protocol = patience.SlowClientTimeout(config, ServerState(), {}, loop)
+    protocol = patience.ClientLimits(config, ServerState(), {}, loop)
     protocol.connection_made(line)
     line.left = 1000
     protocol.pause_writing()
@@ -175,3 +167,55 @@ def test_who_takes_little_by_little_is_waited_for(monkeypatch: pytest.MonkeyPatc
 def test_nonsense_is_refused_and_the_connection_closed(port: int, said: bytes) -> None:
     assert status(heard(port, said)) in (0, 400, 403)
     assert status(heard(port, ABOUT + CLOSE + b"\r\n")) == 200
+
+
+def test_too_many_that_never_ask_give_way_to_one_that_does() -> None:
+    """However many they are, the server holds no more files, and answers at once."""
+    with serving(Response(b"here"), most=8) as server, ExitStack() as stack:
+        port, state = port_of(server), server.server_state
+        half = [
+            stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), WAIT_S)))
+            for _ in range(60)
+        ]
+        for connection in half:
+            with suppress(ConnectionError):
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: loc")
+        assert heard(port, ABOUT + CLOSE + b"\r\n").endswith(b"here")
+        wait_until(lambda: len(state.connections) <= 8)
+        oldest, newest = half[0], half[-1]
+        assert rest(oldest) == b"", "the first to be hung up on"
+        newest.sendall(b"alhost\r\n" + CLOSE + b"\r\n")
+        assert rest(newest).endswith(b"here")
+
+
+def test_who_waits_for_an_answer_does_not_give_way() -> None:
+    """Only the new one is left to hang up on, once all others are being answered."""
+    release = Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http"
+        while not release.is_set():
+            await asyncio.sleep(0.01)
+        await Response(b"late")(scope, receive, send)
+
+    with serving(slow, most=2) as server, ExitStack() as stack:
+        address = ("127.0.0.1", port_of(server))
+        asking = []
+        for number in (1, 2):
+            asking += [stack.enter_context(closing(socket.create_connection(address, WAIT_S)))]
+            asking[-1].sendall(ABOUT + CLOSE + b"\r\n")
+            wait_until(lambda: len(server.server_state.tasks) == number)  # noqa: B023
+        assert heard(address[1], ABOUT + CLOSE + b"\r\n") == b""
+        release.set()
+        assert [rest(one).endswith(b"late") for one in asking] == [True, True]
+
+
+def test_connections_take_a_share_of_the_files_that_may_be_open() -> None:
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    try:
+        assert patience.fitting_connections(400) == 128 // patience.DESCRIPTOR_SHARE
+        assert patience.fitting_connections(5) == 5
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
