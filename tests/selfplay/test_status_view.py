@@ -53,6 +53,18 @@ def test_a_picture_has_workers_gpus_and_progress() -> None:
     assert max(map(len, drawn(PLAYING, 80).splitlines())) <= 80
 
 
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100])
+def test_the_table_leaves_out_columns_rather_than_letters(width: int) -> None:
+    console = Console(file=(out := StringIO()), width=max(width, 40))
+    console.print(worker_table(PLAYING, width))
+    lines = out.getvalue().splitlines()
+    assert "…" not in out.getvalue()
+    assert lines[0].split()[:2] == ["worker", "stage"]
+    assert lines[3].split() == ["1", "cpu", "compiling", *["0"] * (width > 20)]
+    assert ("plies/s" in lines[0]) == (width >= 40)
+    assert ("GPU" in lines[0]) == (width >= 80)
+
+
 def test_learning_has_its_own_figures_and_time_left() -> None:
     learning = {"step": 120, "steps": 300, "samples_per_s": 812.0, "eta_s": 12.0} | losses(10)
     status = PLAYING | {"state": "learning", "learning": learning, "load": {}, "workers": []}

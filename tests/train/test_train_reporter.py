@@ -1,14 +1,17 @@
 """TensorBoard's values of progress matches, and the lines about learning."""
 
 from io import StringIO
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from rich.console import Console
 
 from vecchess.config import TrainConfig
 from vecchess.train.data.batch_spec import IterationPlan
+from vecchess.train.publish import PublishedNet
 from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.train_reporter import (
     LearningDisplay,
@@ -83,3 +86,12 @@ def test_held_out_positions_without_policies_have_a_value_error_alone() -> None:
     facts = {"rows": 8, "policy_rows": 0, "value_error": [0.5, 0.25]}
     line = evaluation_line("[1/6]", facts)
     assert line == "[1/6]  held out: value error 0.500 0.250  (after each step)"
+
+
+def test_the_status_names_the_newest_network() -> None:
+    """Also once the run is over: nothing plays with it then."""
+    status = MagicMock()
+    name = "b-s256-d1"
+    net = PublishedNet(name, Path("nets") / f"{name}.safetensors", "ab" * 32)
+    TrainReporter(TrainConfig(), None, True, status).log_publish(net)
+    status.update.assert_called_once_with(net=f"{name}.safetensors")

@@ -1,5 +1,6 @@
 """A run's files, read as they change: one machine's, and all of the run. Nothing is written."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,14 @@ class RunView:
         if number in shown and not self.status.is_over:
             return shown[number]
         raise DataError(f"{self.path} has no game {number}, recorded or shown while it is played")
+
+    def last_games(self, most: int) -> list[DecodedGame]:
+        """The newest recorded games, the newest first, without those that cannot be read."""
+        found = []
+        for number in self.outcomes().numbers[: -most - 1 : -1].tolist():
+            with suppress(DataError):
+                found.append(self.game(number))
+        return found
 
     def outcomes(self) -> GameOutcomes:
         """How all recorded games ended, machine by machine, in the order of recording."""

@@ -219,6 +219,8 @@ class TrainReporter:
     def log_publish(self, net: PublishedNet) -> None:
         """Log a network that was published, and what the run has cost so far."""
         cost = None if self.cost is None else self.cost.facts()
+        if self.status is not None:
+            self.status.update(net=net.file.name)
         self._write("publish", {"net": net.name, "sha256": net.sha256, "cost": cost})
 
     def log_evaluation(self, facts: dict[str, Any]) -> None:

@@ -56,7 +56,7 @@ def play_app(service: PlayService, pages: Path | None = None) -> Starlette:
             Route("/", lambda request: FileResponse(pages / "index.html")),
             Mount("/static", StaticFiles(directory=pages)),
         ]
-    guard = Middleware(AccessControl, any_host=True)
+    guard = Middleware(AccessControl, any_host=True, posts=("/api/play/",))
     answers = {VecchessError: error_answer}
     return Starlette(
         routes=places, middleware=[guard], lifespan=lifespan, exception_handlers=answers

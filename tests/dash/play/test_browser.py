@@ -27,6 +27,7 @@ CHOSEN = f"""() => {{
 }}"""
 """As if the network had been chosen before: no process is started for the default one."""
 REFUSED = "the server responded with a status of 400"
+"""What a browser says of engines that are not there: a move that is not legal is no such fault."""
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def opened(
         yield page
     finally:
         context.close()
-    assert [line for line in complaints if REFUSED not in line] == []
+    assert [line for line in complaints if has_engines or REFUSED not in line] == []
 
 
 class Player:

@@ -150,9 +150,26 @@ def test_bodies_are_bounded(table: Table) -> None:
     [
         ("/position", {"start": "8/8/8/8/8/8/8/8 w - - 0 1"}, "no king"),
         ("/position", {"moves": ["e2e5"]}, "not legal"),
+        ("/position", {"typed": "Ke2"}, "no legal move"),
+        ("/read", {"text": "1. e4 e5 2. Ke3"}, "cannot be read"),
+        ("/pgn", {"moves": ["e2e5"]}, "not legal"),
+    ],
+)
+def test_what_chess_forbids_is_an_answer(
+    table: Table, path: str, body: dict[str, Any], reason: str
+) -> None:
+    """A browser logs every other status in red, as if the page were broken."""
+    answer = table.ask(path, **body)
+    assert answer.status_code == 200
+    assert set(answer.json()) == {"error"}
+    assert reason in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "reason"),
+    [
         ("/position", {"moves": "e2e4"}, "moves: "),
         ("/position", {"more": 1}, "more: "),
-        ("/position", {"typed": "Ke2"}, "no legal move"),
         ("/read", {"chess960": 960}, "chess960: "),
         ("/move", {"network": "material", "sims": 1001}, "sims: "),
         ("/move", {"network": "material", "elo": 3000}, "elo: "),

@@ -7,6 +7,7 @@ from vecchess.dash.views.board_grid import LINGER_S, LINGER_UNKNOWN_S, BoardGrid
 from vecchess.errors import DataError
 from vecchess.monitor.decoded_game import DecodedGame
 from vecchess.monitor.run_status import RunStatus
+from vecchess.store.stats import GameStats
 
 
 def game(number: int, seat: int = 0, **changes: Any) -> DecodedGame:
@@ -24,6 +25,15 @@ class Seen:
     playing: list[DecodedGame]
     recorded: dict[int, DecodedGame]
     status: RunStatus
+    num_reads: int = 0
+
+    @property
+    def stats(self) -> GameStats:
+        return GameStats(games=len(self.recorded))
+
+    def last_games(self, most: int) -> list[DecodedGame]:
+        self.num_reads += 1
+        return list(self.recorded.values())[::-1][:most]
 
     def live_games(self) -> list[DecodedGame]:
         return self.playing
@@ -70,8 +80,13 @@ def test_a_seat_that_rests_is_left_in_the_end() -> None:
     assert shown(grid, view, 1.0 + LINGER_S) == [(2, False, "*")]
 
 
-def test_nothing_is_left_of_a_run_that_is_over() -> None:
-    view, grid = Seen([game(1)], {}, RunStatus()), BoardGrid()
+def test_a_run_that_is_over_shows_its_last_games_which_are_read_once() -> None:
+    over = {number: game(number, result="1-0", is_live=False, worker=None) for number in (1, 2)}
+    view, grid = Seen([game(3)], {}, RunStatus()), BoardGrid()
     shown(grid, view, 0.0)
     view.playing, view.status = [], RunStatus(is_over=True)
-    assert shown(grid, view, 0.1) == []
+    assert shown(grid, view, 0.1) == [], "none is recorded"
+    view.recorded = over
+    for now in (0.2, 1.2):
+        assert shown(grid, view, now) == [(2, True, "1-0"), (1, True, "1-0")]
+    assert view.num_reads == 1

@@ -17,17 +17,23 @@ export function Boards({ run }: { run: Run }) {
   const more = STEPS.find((step) => step > most);
   if (!value) return <p class="muted">Reading the boards …</p>;
   if (value.boards.length === 0) return <NoBoards run={run} />;
+  const isOver = run.status.is_over;
   return (
     <>
-      <ul class="grid">
+      {isOver && <p>{newestGames(run, value.boards.length)}</p>}
+      <ul class={isOver ? "grid last" : "grid"}>
         {value.boards.map((board) => (
-          <Tile key={board.seat} run={run.id} board={board} />
+          <Tile key={isOver ? board.number : board.seat} run={run.id} board={board} />
         ))}
       </ul>
       <div class="row muted">
-        <span>
-          {value.boards.length} of {value.total} boards shown. Below each: number of the game, ply, and T, the time steps that the network took for the newest move. Bar: White's expected score.
-        </span>
+        {isOver ? (
+          <span>Bar: White's expected score at the last move.</span>
+        ) : (
+          <span>
+            {value.boards.length} boards shown of {inProgress(run, value.total).toLocaleString("en")} games in progress. Below each: number of the game, ply, and T, the time steps that the network took for the newest move. Bar: White's expected score.
+          </span>
+        )}
         {more && value.total > most && (
           <button type="button" onClick={() => setMost(more)}>
             Show more
@@ -43,16 +49,26 @@ export function Boards({ run }: { run: Run }) {
   );
 }
 
+/** Games that are being played; workers show some of them. */
+function inProgress(run: Run, shown: number): number {
+  const seated = run.status.workers.reduce((sum, worker) => sum + (worker.seated ?? 0), 0);
+  return Math.max(seated, shown);
+}
+
+function newestGames(run: Run, shown: number) {
+  return (
+    <>
+      The run is over. Last positions of the newest {shown} of its <a href={link(["run", run.id, "games"])}>{run.stats.games.toLocaleString("en")} recorded games</a>; see the <a href={link(["run", run.id, "results"])}>results</a>.
+    </>
+  );
+}
+
 function NoBoards({ run }: { run: Run }) {
   const said = run.status;
   if (said.is_over) {
     return (
       <Empty title="The run is over">
-        {run.stats.games > 0 ? (
-          <>See the <a href={link(["run", run.id, "games"])}>list of its {run.stats.games.toLocaleString("en")} recorded games</a> and the <a href={link(["run", run.id, "results"])}>results</a>.</>
-        ) : (
-          "No game was recorded."
-        )}
+        {run.stats.games > 0 ? "Its games cannot be read." : "No game was recorded."}
       </Empty>
     );
   }

@@ -28,7 +28,7 @@ export function Compare() {
   if (runs.length < 2) {
     return <Empty title="Compare needs two runs" command="vecchess dash runs/first runs/second" />;
   }
-  const asked = place.query.has("runs") ? chosen : runs.slice(0, 2).map((run) => run.id);
+  const asked = place.query.has("runs") ? chosen : firstPairOf(runs).map((run) => run.id);
   const there = asked.filter((id) => runs.some((run) => run.id === id)).slice(0, MOST_RUNS);
   return (
     <>
@@ -41,6 +41,16 @@ export function Compare() {
       )}
     </>
   );
+}
+
+/** The first two runs of one kind that have played or learned: others share few curves. */
+function firstPairOf(runs: RunLine[]): RunLine[] {
+  const begun = runs.filter((run) => run.recorded > 0 || run.iteration > 0);
+  for (const run of begun) {
+    const alike = begun.filter((other) => other.kind === run.kind);
+    if (alike.length > 1) return alike.slice(0, 2);
+  }
+  return runs.slice(0, 2);
 }
 
 function Chooser({ runs, chosen, place }: { runs: RunLine[]; chosen: string[]; place: Place }) {
@@ -76,8 +86,11 @@ function Comparison({ runs, place }: { runs: RunLine[]; place: Place }) {
       }),
     [asked, runs.map((run) => run.id).join()],
   );
+  const areRead = asked.length > 0;
+  const share = KINDS.some((kind) => series.filter((run) => run[kind].length > 0).length > 1);
   return (
     <>
+      {areRead && !share && <p class="muted">These runs have no curve in common: choose runs of one kind.</p>}
       {isTraining && <AxisChoice place={place} />}
       {isTraining && axis !== "time" && runs.some((run) => run.kind !== "train") && (
         <p class="muted">Self-play counts neither samples nor iterations: its curves are drawn by time only.</p>

@@ -72,8 +72,9 @@ export const OFFER = `${PLACE}/`;
 
 export async function ask<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
   const answer = await request(path, body, signal);
-  const said = (await answer.json().catch(() => null)) as T | null;
+  const said = (await answer.json().catch(() => null)) as (T & { error?: string }) | null;
   if (said === null) throw new ApiError("The server's answer cannot be read.", answer.status);
+  if (said.error !== undefined) throw new ApiError(said.error, answer.status);
   return said;
 }
 

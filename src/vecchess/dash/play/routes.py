@@ -9,7 +9,8 @@
     POST "/analyse"   a network and a position of a game              -> events: its best lines
 
 Events are server-sent, each a JSON object; closing the connection ends the work on spikes, moves
-and analyses. An error is {"error": "one line"}.
+and analyses. An error is {"error": "one line"}. Its status is 400 or above where the request is at
+fault; a move that is not legal, or a text that is no game, is an answer, with status 200.
 
 Decision 171: events answer a POST.
 """
@@ -37,7 +38,7 @@ from vecchess.dash.play.parse_requests import (
     read_request,
 )
 from vecchess.dash.play.service import PlayService, game_as_pgn, game_from_text, position
-from vecchess.errors import VecchessError
+from vecchess.errors import ConfigError, VecchessError
 
 R = TypeVar("R")
 NO_STORE = {"Cache-Control": "no-store"}
@@ -64,7 +65,11 @@ def _answer(
     path: str, model: type[RequestModel], work: Callable[[RequestModel], dict[str, Any]]
 ) -> Route:
     async def endpoint(request: Request) -> Response:
-        found = await run_in_threadpool(work, await read_request(request, model))
+        asked = await read_request(request, model)
+        try:
+            found = await run_in_threadpool(work, asked)
+        except ConfigError as error:  # browsers would log another status as a fault of the page
+            found = {"error": error_line(error)}
         return SafeJSONResponse(found, headers=NO_STORE)
 
     return Route(path, endpoint, methods=["POST"])

@@ -1,4 +1,4 @@
-"""The boards of a run in progress: one for each game that workers show.
+"""The boards of a run: one for each game that workers show, or the last games of one that is over.
 
 A game that ended keeps its place for some seconds, so that its result can be read.
 
@@ -19,6 +19,8 @@ LINGER_S, LINGER_UNKNOWN_S = 4.0, 1.5
 because games are recorded some time after they end."""
 REFRESHES_BETWEEN_READS = 2
 """Refreshes between two attempts to read the record of a finished game."""
+MOST_LAST = 64
+"""Games of a run that is over."""
 Seat = tuple[int, int | None, int]
 
 
@@ -38,17 +40,27 @@ class BoardGrid:
         """No board yet."""
         self._squares: dict[Seat, GridSquare] = {}
         self._num_refreshes = 0
+        self._last: tuple[int, list[Any]] = (0, [])
+        """The number of recorded games, and the boards of the last of them."""
 
     def boards(self, view: RunView, now: Callable[[], float] = time.monotonic) -> list[Any]:
-        """Each board as plain values, in the order of machines, workers and seats."""
+        """Each board as plain values, in the order of machines, workers and seats; of a run that is
+        over the newest first."""
         self._num_refreshes += 1
         playing = {(game.machine, game.worker, game.seat): game for game in view.live_games()}
         if not playing and view.status.is_over:
-            self._squares.clear()
+            return self._last_boards(view)
         for seat in playing.keys() | self._squares.keys():
             self._update_seat(seat, playing.get(seat), view, now())
         order = sorted(self._squares, key=lambda seat: (seat[0], seat[1] or 0, seat[2]))
         return [board(self._squares[seat]) for seat in order]
+
+    def _last_boards(self, view: RunView) -> list[Any]:
+        """The last positions of a run that is over; read anew only where games came along."""
+        if self._last[0] != view.stats.games:
+            games = view.last_games(MOST_LAST)
+            self._last = (view.stats.games, [board(GridSquare(game, 0.0)) for game in games])
+        return self._last[1]
 
     def _update_seat(self, seat: Seat, game: DecodedGame | None, view: RunView, now: float) -> None:
         """Update one place for the game that is played there now, if any."""

@@ -33,6 +33,8 @@ LEARNT = (
 WIDE = 100
 """Columns from which on memory and heat of GPUs are shown."""
 LEAST_BAR = 8
+LEFT, GAP = 2, 2
+"""Columns of texts, which stand on the left of the table of workers; spaces between columns."""
 
 
 def number(values: Values, key: str) -> float:
@@ -169,23 +171,33 @@ def progress_text(status: Values, width: int) -> "Text":
 
 
 def worker_table(status: Values, width: int) -> "Table":
-    """A line for all workers together, above all others, and one for each."""
+    """A line for all workers together, above all others, and one for each; of the figures as many
+    as ``width`` columns have room for, the first ones."""
     from rich.table import Table
 
+    titles, rows = _worker_figures(status, width)
+    most = _fitting([titles, *rows], width)
+    table = Table(box=None, pad_edge=False, header_style=QUIET, padding=(0, GAP, 0, 0))
+    for place, title in enumerate(titles[:most]):
+        table.add_column(title, justify="left" if place < LEFT else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row[:most], style="bold" if row[0] == "all" else "")
+    return table
+
+
+def _worker_figures(status: Values, width: int) -> tuple[list[str], list[list[str]]]:
+    """Titles and rows of the table of workers, the most important columns first."""
     workers, load = workers_of(status), mapping(status, "load")
     gpus = [gpu for one in workers if (gpu := mapping(one, "gpu"))]
     searches = number(load, "sims_per_s") > 0
-    table = Table(box=None, pad_edge=False, header_style=QUIET, padding=(0, 2, 0, 0))
-    table.add_column("worker", no_wrap=True)
-    table.add_column("stage", no_wrap=True)
-    titles = ["games", "plies/s", *(["sims/s"] if searches else []), "steps", "fill", "net", "mov"]
+    titles = ["worker", "stage", "games", "plies/s", *(["sims/s"] if searches else [])]
+    titles += ["steps", "fill", "net", "mov"]
     if gpus:
         titles += ["GPU", "W"] if width < WIDE else ["GPU", "memory", "power", "heat"]
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
+    rows = []
     if len(workers) > 1 or (load and not workers):
         cells = [f"{number(status, 'games'):,.0f}", *_figures(load, searches)]
-        table.add_row("all", "", *cells, *_gpus(gpus, width), style="bold")
+        rows.append(["all", "", *cells, *_gpus(gpus, width)])
     for worker in workers:
         name = f"{worker.get('index', '')} {worker.get('device', '')}"
         if number(status, "machines") > 1:
@@ -193,8 +205,14 @@ def worker_table(status: Values, width: int) -> "Table":
         cells = [f"{number(worker, 'games'):,.0f}", *_figures(mapping(worker, "load"), searches)]
         seated = f" {number(worker, 'seated'):,.0f}" if number(worker, "seated") else ""
         cells += _gpu(mapping(worker, "gpu"), width) if gpus else []
-        table.add_row(name, f"{worker.get('stage', '')}{seated}", *cells)
-    return table
+        rows.append([name, f"{worker.get('stage', '')}{seated}", *cells])
+    return titles, rows
+
+
+def _fitting(rows: list[list[str]], width: int) -> int:
+    """How many columns of ``rows`` stand side by side in ``width``, those on the left at least."""
+    sizes = [max(map(len, column)) + GAP for column in zip(*rows, strict=True)]
+    return max([n for n in range(len(sizes) + 1) if sum(sizes[:n]) - GAP <= width] + [LEFT])
 
 
 def _iteration(status: Values) -> Iterator[str]:
