@@ -1,7 +1,10 @@
 """The container files, which cannot be built here: the files and commands they name are valid."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -9,6 +12,8 @@ import pytest
 
 from tests.docs.blocks import ROOT
 from tests.docs.calls import calls, check_call
+from tests.ports.test_prometheus import FACTS, free_port
+from vecchess.ports.prometheus import metrics_endpoint
 
 CONTAINERFILE = ROOT / "container" / "Containerfile"
 DEFINITION = ROOT / "container" / "vecchess.def"
@@ -25,7 +30,7 @@ def instructions() -> list[tuple[str, str]]:
 def test_what_is_copied_is_there() -> None:
     copied = [rest.split() for name, rest in instructions() if name == "COPY"]
     here = [source for *sources, _ in copied for source in sources if "--from=wheel" not in sources]
-    assert set(here) == {".", "constraints.txt", "configs"}
+    assert set(here) == {".", "constraints.txt", "configs", "container/healthcheck.py"}
     assert all((ROOT / source).exists() for source in here)
     files = DEFINITION.read_text().partition("%files\n")[2].partition("\n\n")[0]
     sources = {line.split()[0] for line in files.splitlines()}
@@ -75,3 +80,30 @@ def test_its_commands_are_understood() -> None:
 def test_it_is_for_a_python_that_vecchess_supports(file: Path) -> None:
     [version] = set(re.findall(r"python:3\.(\d+)-slim", file.read_text()))
     assert int(version) >= 11
+
+
+def health(port: int) -> subprocess.CompletedProcess[str]:
+    """What the container's check says where the metrics are at ``port``; 0: at none."""
+    rest = dict(instructions())["HEALTHCHECK"]
+    copied = next(rest for name, rest in instructions() if "healthcheck" in rest and name == "COPY")
+    source, place = copied.split()
+    assert json.loads(rest.partition(" CMD ")[2]) == ["python", place]
+    return subprocess.run(
+        [sys.executable, ROOT / source],
+        env=os.environ | {"VECCHESS_METRICS_PORT": str(port)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_container_is_healthy_until_a_port_says_otherwise() -> None:
+    assert health(0).returncode == 0, "a command without a port"
+    port, status = free_port(), dict(FACTS)
+    assert health(port).returncode == 0, "before the port is there"
+    with metrics_endpoint("127.0.0.1", port, lambda: status):
+        assert health(port).stdout == "healthy\n"
+        status["state"] = "failed"
+        done = health(port)
+    assert (done.returncode, done.stdout.splitlines()) == (
+        1, [f'port {port}: 503 {{"state":"failed"}}'],
+    )  # fmt: skip

@@ -1,5 +1,6 @@
 """What Prometheus gets to read."""
 
+import json
 import re
 import socket
 import threading
@@ -13,7 +14,15 @@ from starlette.testclient import TestClient
 
 from vecchess.errors import ConfigError
 from vecchess.ports import port_server
-from vecchess.ports.prometheus import STATES, families, metrics_app, metrics_endpoint
+from vecchess.ports.prometheus import (
+    GAUGES,
+    GPU_GAUGES,
+    LEARNING_GAUGES,
+    STATES,
+    families,
+    metrics_app,
+    metrics_endpoint,
+)
 from vecchess.selfplay.supervisor.worker_throughput import Throughput
 
 WORKER = {
@@ -22,6 +31,7 @@ WORKER = {
     "saving_age_s": 12.5,
     "load": Throughput(plies_per_s=3.5, queue_age_p99_ms=20).to_dict(),
 }
+CONFIGS = Path(__file__).parents[2] / "configs"
 GPU = {"util": 0.9, "memory_mb": 12.0, "name": "H200"}
 FACTS: dict[str, Any] = {
     "state": "playing", "games": 12, "target": 64, "iteration": 2, "restarts": 1,
@@ -92,8 +102,7 @@ def test_who_may_ask_for_what() -> None:
 def test_every_alert_is_about_metrics_that_are_served() -> None:
     yaml = pytest.importorskip("yaml", reason="comes with the documentation's tools")
     served = {family.name for family in families(FACTS)}
-    file = Path(__file__).parents[2] / "configs" / "prometheus-alerts.yml"
-    (group,) = yaml.safe_load(file.read_text())["groups"]
+    (group,) = yaml.safe_load((CONFIGS / "prometheus-alerts.yml").read_text())["groups"]
     named = {rule["alert"]: rule["expr"] for rule in group["rules"]}
     assert len(named) == len(group["rules"]) == 7
     for rule in group["rules"]:
@@ -105,6 +114,25 @@ def test_every_alert_is_about_metrics_that_are_served() -> None:
         assert metrics or rule["expr"].startswith("up{")
     states = re.findall(r'state="(\w+)"', " ".join(named.values()))
     assert set(states) <= set(STATES)
+
+
+def test_the_dashboard_of_grafana_shows_what_is_served_and_all_of_it() -> None:
+    learning = dict.fromkeys(LEARNING_GAUGES, 1.0)
+    worker = WORKER | {"load": dict.fromkeys(GAUGES, 1.0), "gpu": dict.fromkeys(GPU_GAUGES, 1.0)}
+    served = {f.name for f in families(FACTS | {"learning": learning, "workers": [worker]})}
+    board = json.loads((CONFIGS / "grafana-dashboard.json").read_text())
+    panels = board["panels"]
+    shown = [target["expr"] for panel in panels for target in panel["targets"]]
+    assert set(re.findall(r"vecchess_\w+", " ".join(shown))) == served
+    assert all('{instance=~"$run"}' in expression for expression in shown)
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    places = [tuple(panel["gridPos"][side] for side in "xywh") for panel in panels]
+    cells = [(x + i, y + j) for x, y, w, h in places for i in range(w) for j in range(h)]
+    assert len(set(cells)) == len(cells), "panels lie above each other"
+    assert max(x for x, _ in cells) < 24
+    variables = {one["name"]: one for one in board["templating"]["list"]}
+    assert set(variables) == {"source", "run"}
+    assert variables["run"]["query"] == "label_values(vecchess_state, instance)"
 
 
 def test_a_port_that_is_taken() -> None:

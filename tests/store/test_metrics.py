@@ -2,6 +2,7 @@
 
 import math
 import resource
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -130,6 +131,20 @@ def test_tensorboard_shows_the_run_once(tmp_path: Path) -> None:
     assert points[-1] == (30, 7.0)
     assert [step for step, _ in points] == [0, 10, 20, 20, 30]
     assert shown.Tags()["scalars"] == ["train/loss_policy", "selfplay/games_per_s"]
+
+
+def test_without_tensorboard_a_line_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
+    lines: list[str] = []
+    log = MetricsLog(tmp_path, report_line=lines.append)
+    fill(log)
+    log.close()
+    (line,) = lines
+    assert line.startswith("tensorboard is not installed: pip install 'vecchess[tensorboard]'; ")
+    assert not (tmp_path / "tensorboard").exists()
+    assert log.path.read_text().count("\n") == 5
 
 
 def test_a_long_log_keeps_what_is_new_and_thins_out_what_is_old(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from vecchess.errors import DataError
+from vecchess.errors import DataError, missing_library
 from vecchess.runtime.atomic_write import (
     append_line,
     open_new,
@@ -252,6 +252,7 @@ def _open_tensorboard(
     TensorBoard is not installed."""
     try:
         return TensorboardFile(folder, None if after is None else after[1] + 1)
-    except ImportError as error:
-        report_line(f"no TensorBoard ({error}): {METRICS_FILE} has the same figures")
+    except ImportError:
+        advice = missing_library("tensorboard", "tensorboard")
+        report_line(f"{advice}; {METRICS_FILE} has the same figures")
         return None
