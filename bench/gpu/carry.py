@@ -39,8 +39,6 @@ THERE = (
     "prometheus-client",
     "pygments",
     "safetensors",
-    "scipy",
-    "tensorboard",
     "threadpoolctl",
     "torch",
     "triton",

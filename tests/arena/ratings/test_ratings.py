@@ -221,3 +221,31 @@ def test_draws_alone_leave_an_error() -> None:
     ratings = rate([counted("one", "other", drawn)], anchor="one")
     assert ratings.draws_at_equality < 1
     assert 10 < ratings.rating("other").error < 100
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_strengths_are_the_likeliest_that_scipy_finds(seed: int) -> None:
+    optimize = pytest.importorskip("scipy.optimize")
+    model = BradleyTerry(PairResults.of(random_meetings(seed, 2 + seed % 7)), 0)
+    strengths = model.fit()
+    found = optimize.minimize(
+        model._cost, np.zeros_like(strengths), jac=model._gradient, hess=model._curvature,
+        method="trust-exact", options={"gtol": 1e-6},
+    )  # fmt: skip
+    assert model._cost(strengths) <= found.fun + 1e-9 * abs(found.fun)
+    assert strengths == pytest.approx(found.x, abs=1e-3)
+
+
+def test_players_who_are_far_apart_are_rated() -> None:
+    """Steps of Newton's method that only go on lead to where the curvature has no digit left."""
+    played = [
+        (0, 1, 10_000, 0, 0), (0, 4, 0, 0, 10_000), (0, 6, 10_000, 0, 0), (1, 2, 10_000, 0, 0),
+        (1, 4, 0, 0, 100), (1, 5, 10_000, 0, 0), (2, 3, 4478, 2354, 3168), (2, 6, 0, 0, 10),
+        (3, 4, 0, 0, 10_000), (3, 6, 19_081, 1997, 978_922), (4, 5, 2, 0, 0), (4, 7, 10, 0, 0),
+        (5, 6, 0, 0, 2), (6, 7, 0, 0, 2),
+    ]  # fmt: skip
+    counts = [PairCounts(f"p{one}", f"p{other}", *games) for one, other, *games in played]
+    elos = {one["player"]: one["elo"] for one in rate(counts, "p0").to_dict()["ratings"]}
+    assert elos["p4"] > elos["p0"] > elos["p1"] > elos["p2"]
+    assert elos["p6"] > elos["p3"]
+    assert np.isfinite(list(elos.values())).all()

@@ -17,8 +17,6 @@ Decisions 129 and 130.
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, log_expit
 
 from vecchess.arena.ratings.draw_model import draw_shares
 from vecchess.arena.ratings.pair_results import PairResults
@@ -26,6 +24,9 @@ from vecchess.arena.ratings.score import variance_share
 
 PRECISION = 1e-7
 """Precision of the points a game that strengths explain, before the last steps."""
+MOST_STEPS = 200
+ENOUGH, LEAST = 1e-4, 1e-9
+"""Share of the promised gain that a part of a step has to bring; the least part of one."""
 LAST_STEPS = 6
 """Steps of Newton's method, most of which double the digits."""
 MOST_ROUNDS = 50
@@ -65,7 +66,7 @@ class BradleyTerry:
 
     def scores(self, strengths: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[M]: points a game that the first player of each pair expects, 0 to 1."""
-        expected: NDArray[np.float64] = expit(self.contrasts @ strengths)
+        expected: NDArray[np.float64] = np.exp(_log_expected(self.contrasts @ strengths))
         return expected
 
     def covariance(
@@ -87,24 +88,39 @@ class BradleyTerry:
 
     def _likeliest(self, start: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[P - 1]: strengths with the virtual games as they are."""
-        total = self.played.sum() + self.virtual.sum()
-        found = minimize(
-            self._cost, start, jac=self._gradient, hess=self._curvature, method="trust-exact",
-            options={"gtol": PRECISION * total},
-        )  # fmt: skip
-        strengths: NDArray[np.float64] = found.x
+        strengths, total = start, self.played.sum() + self.virtual.sum()
+        for _ in range(MOST_STEPS):
+            gradient = self._gradient(strengths)
+            if np.linalg.norm(gradient) < PRECISION * total:
+                break
+            strengths = self._lower(strengths, self._newton_step(strengths), gradient)
         # the likelihood of many games has no digits left that could tell the best from the next
         for _ in range(LAST_STEPS):
-            step = np.linalg.solve(self._curvature(strengths), self._gradient(strengths))
-            strengths = strengths - step
+            strengths = strengths - self._newton_step(strengths)
         return strengths
+
+    def _newton_step(self, strengths: NDArray[np.float64]) -> NDArray[np.float64]:
+        step = np.linalg.solve(self._curvature(strengths), self._gradient(strengths))
+        return np.asarray(step, np.float64)
+
+    def _lower(
+        self,
+        strengths: NDArray[np.float64],
+        step: NDArray[np.float64],
+        gradient: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Strengths that cost less: as much of ``step`` backwards as does (Armijo's rule)."""
+        cost, slope, part = self._cost(strengths), float(gradient @ step), 1.0
+        while self._cost(strengths - part * step) > cost - ENOUGH * part * slope and part > LEAST:
+            part /= 2
+        return strengths - part * step
 
     def _cost(self, strengths: NDArray[np.float64]) -> float:
         """Minus the logarithm of the likelihood."""
         ahead = self.contrasts @ strengths
         points = self.won + self.virtual / 2
         lost = self.played + self.virtual - points
-        return -float(points @ log_expit(ahead) + lost @ log_expit(-ahead))
+        return -float(points @ _log_expected(ahead) + lost @ _log_expected(-ahead))
 
     def _gradient(self, strengths: NDArray[np.float64]) -> NDArray[np.float64]:
         expected = (self.played + self.virtual) * self.scores(strengths)
@@ -127,3 +143,9 @@ class BradleyTerry:
         """float64[P - 1, P - 1] from a weight for each pair."""
         spread: NDArray[np.float64] = (self.contrasts.T * weights) @ self.contrasts
         return spread
+
+
+def _log_expected(ahead: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The logarithm of 1 / (1 + e^-``ahead``), with all its digits on both sides."""
+    logarithm: NDArray[np.float64] = -np.logaddexp(0, -ahead)
+    return logarithm

@@ -6,14 +6,16 @@ Davidson's strengths give other scores than Elo's formula does. Here they are th
 score Elo's formula expects, so that the scale of ratings stays the usual one.
 """
 
-from math import log1p
+from collections.abc import Callable
+from math import log1p, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 NEARLY = 1e-9
 """Shares of draws at equality are sought from here to as near to 1."""
+PRECISION = 1e-6
+GOLDEN = (sqrt(5) - 1) / 2
 
 
 def draw_shares(scores: NDArray[np.float64], at_equality: float) -> NDArray[np.float64]:
@@ -47,5 +49,21 @@ def fit_draws(scores: NDArray[np.float64], games: NDArray[np.int64]) -> float:
         seen = float((games * np.log(np.maximum(shares, np.finfo(float).tiny))).sum())
         return -seen - log1p(-at_equality)
 
-    found = minimize_scalar(cost, bounds=(NEARLY, 1 - NEARLY), method="bounded")
-    return float(found.x)
+    return _lowest(cost, NEARLY, 1 - NEARLY)
+
+
+def _lowest(cost: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function with one valley is lowest between ``low`` and ``high``, to ``PRECISION``, by
+    golden sections."""
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = cost(left), cost(right)
+    while high - low > PRECISION:
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - GOLDEN * (high - low)
+            at_left = cost(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + GOLDEN * (high - low)
+            at_right = cost(right)
+    return (low + high) / 2

@@ -8,8 +8,6 @@ import numpy as np
 import pydantic
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from vecchess.arena.ratings.score import Score
 from vecchess.errors import ConfigError
@@ -117,9 +115,12 @@ class PairResults:
 
     def _check_connected(self) -> None:
         first, second = self.sides.T
-        size = len(self.players)
-        links = coo_array((np.ones(len(first)), (first, second)), shape=(size, size))
-        _, groups = connected_components(links, directed=False)
+        groups, before = np.arange(len(self.players)), None
+        while before is None or (groups != before).any():  # the least number of a group spreads
+            before = groups.copy()
+            least = np.minimum(groups[first], groups[second])
+            np.minimum.at(groups, first, least)
+            np.minimum.at(groups, second, least)
         apart = [name for name, group in zip(self.players, groups, strict=True) if group]
         if apart:
             raise ConfigError(

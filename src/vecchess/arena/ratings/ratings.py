@@ -8,11 +8,11 @@ is ``bradley_terry``.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import log, sqrt
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from vecchess.arena.ratings.bradley_terry import BradleyTerry
 from vecchess.arena.ratings.draw_model import fit_draws
@@ -48,7 +48,7 @@ class EloDifference:
     @property
     def los(self) -> float:
         """Likelihood that the first is the stronger, 0 to 1."""
-        return float(ndtr(self.elo / self.error)) if self.error else 0.5
+        return NormalDist().cdf(self.elo / self.error) if self.error else 0.5
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -9,7 +9,7 @@ https://www.cantate.be/Fishtest/support_MLE_multinomial.pdf, proposition 1.1; th
 Decision 128.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite, log
 from typing import Any, Literal
@@ -113,8 +113,6 @@ def _log_likelihood(pairs: list[float], score: float) -> float:
     That distribution is p / (1 + t a): p the frequencies, a the points less the score, and t what
     makes the mean right.
     """
-    from scipy.optimize import brentq  # slow to import, and not needed to parse a test
-
     total, last = sum(pairs), len(pairs) - 1
     terms = [(count / total, number / last - score) for number, count in enumerate(pairs)]
 
@@ -127,5 +125,14 @@ def _log_likelihood(pairs: list[float], score: float) -> float:
     near_high = most * highest / (highest - lowest) / 2
     near_low = -least * lowest / (highest - lowest) / 2
     left, right = (near_high - 1) / highest, (near_low - 1) / lowest
-    t = brentq(excess, left, right, xtol=1e-12, rtol=1e-14)
+    t = _root(excess, left, right)
     return -total * sum(share * log(1 + t * above) for share, above in terms)
+
+
+def _root(falling: Callable[[float], float], low: float, high: float) -> float:
+    """The place between ``low`` and ``high`` where a falling function is 0, to the last digit."""
+    while True:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            return middle
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
