@@ -181,6 +181,27 @@ def test_self_play_is_compared_by_time_and_rated_by_a_whole_command(
         page.goto("about:blank")
 
 
+def test_a_run_that_is_over_shows_last_positions_in_full_rows(page: Page, url: str) -> None:
+    for width, columns in ((390, 2), (800, 4), (1280, 8)):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{url}/#/run/ppo-baseline/boards")
+        expect(page.locator(".tile")).to_have_count(16)
+        tops = page.evaluate(
+            "Array.from(document.querySelectorAll('.tile'), t => t.getBoundingClientRect().top)"
+        )
+        assert [tops.count(top) for top in sorted(set(tops))] == [columns] * (16 // columns)
+    expect(page.locator("main p").filter(has_text="newest 16 of its")).to_be_visible()
+    page.goto(f"{url}/#/run/ppo-baseline/results")
+    expect(page.locator(".histogram .y-axis").first).to_have_text(re.compile(r"^\d+ %[\d.]+ %0 %$"))
+
+
+def test_compare_begins_with_two_runs_of_one_kind(page: Page, url: str) -> None:
+    page.goto(f"{url}/#/compare")
+    expect(page.locator(".charts figure").first).to_be_visible()
+    chosen = page.locator(".chooser label:has(input:checked)").all_inner_texts()
+    assert sorted(chosen) == ["gumbel-small", "ppo-baseline"]
+
+
 def test_the_theme_that_was_chosen_is_remembered(page: Page, url: str) -> None:
     page.goto(f"{url}/#/")
     page.get_by_role("button", name="Dark colours").click()
