@@ -1,8 +1,11 @@
 """constraints.txt pins everything that gets installed."""
 
+import ast
+import sys
 import tomllib
 from functools import cache
-from importlib.metadata import PackageNotFoundError, requires
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +77,30 @@ def test_what_that_needs_is_pinned_too() -> None:
 def test_what_kernels_are_written_for(name: str, version: str) -> None:
     (pin,) = [pin for pin in PINS if pin.name == name]
     assert str(pin.specifier) == f"=={version}"
+
+
+BROUGHT_ALONG = {"llvmlite": "numba", "h5py": "nir", "triton": "torch", "norse": "its users"}
+"""Modules that we import, and who installs them."""
+
+
+def test_what_is_imported_is_asked_for() -> None:
+    """By the requirements or an extra: what only a tool of the developers brings is not there."""
+    project = PROJECT["project"]
+    lines = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    named = {canonicalize_name(Requirement(line).name) for line in lines}
+    owners = packages_distributions()
+    imported = set[str]()
+    for file in [*(ROOT / "src").rglob("*.py"), *(ROOT / "cli").rglob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(str(node.module).partition(".")[0])
+    others = imported - sys.stdlib_module_names - {"vecchess", "vecchess_cli"} - set(BROUGHT_ALONG)
+    assert {"numpy", "tensorboard"} <= others
+    unknown = [
+        module
+        for module in sorted(others)
+        if not named & {canonicalize_name(name) for name in owners.get(module, [module])}
+    ]
+    assert unknown == []
