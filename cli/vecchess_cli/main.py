@@ -29,6 +29,7 @@ def main() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD)
     atexit.register(gc.freeze)
     import_module("vecchess_cli.root")
+    import_module("vecchess.runtime.plugin").is_program = True  # type: ignore[attr-defined]
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     atexit.register(_ignore_signals)  # the first that is registered is the last to run
@@ -68,7 +69,9 @@ def run() -> int:
 
 def _close_stdout() -> int:
     """Discard what is still buffered for a reader that has gone; returns the exit code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    from vecchess.runtime.plugin import results_descriptor
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), results_descriptor())
     return BROKEN_PIPE
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from tests.networks.slots import is_the_same_in_any_slot, served
 
-from vecchess.inference.module_backend import unpacked
+from vecchess.networks.step_module import unpacked
 from vecchess.networks.module_net import create_module_net
 from vecchess.selfplay.worker.random_requests import random_requests
 

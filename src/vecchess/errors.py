@@ -10,6 +10,20 @@ _BAD_PLACE = {
 }  # fmt: skip
 """Error numbers of a place that was chosen badly."""
 
+_OUT_OF_MEMORY = ("out of memory", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED")
+_FAILED = (
+    "CUDA error",
+    "CUDA driver error",
+    "HIP error",
+    "Triton Error",
+    "cuBLAS",
+    "CUBLAS_STATUS",
+    "CUDNN_STATUS",
+    "AcceleratorError",
+)
+_NO_KERNEL = ("OutOfResources", "PTXASError")
+"""Triton's errors, which are no RuntimeErrors, for a kernel that the device cannot hold."""
+
 
 class VecchessError(Exception):
     """Base of every error vecchess raises on purpose. The command line prints it as one line."""
@@ -90,3 +104,26 @@ def missing_library(library: str, extra: str, otherwise: str = "") -> ConfigErro
     """The error of a library that vecchess does without unless a user asks for what needs it:
     ``extra`` has it, ``otherwise`` is what else may help."""
     return ConfigError(f"{library} is not installed: pip install 'vecchess[{extra}]'{otherwise}")
+
+
+def as_device_error(error: BaseException, what: str) -> DeviceError | None:
+    """``error`` as a DeviceError, None if it does not come from the device.
+
+    torch.OutOfMemoryError and torch.AcceleratorError are RuntimeErrors; older and other failures
+    are told apart by their text alone.
+    """
+    name, text = type(error).__name__, f"{type(error).__name__}: {error}"
+    first_line = (str(error).strip() or name).split("\n")[0]
+    if name in _NO_KERNEL:
+        return DeviceError(
+            f"the device cannot hold a kernel while {what}: {first_line}; use --backend reference"
+        )
+    if not isinstance(error, RuntimeError):
+        return None
+    if name == "OutOfMemoryError" or any(sign in text for sign in _OUT_OF_MEMORY):
+        advice = "use fewer --slots, or free memory on the device"
+        return DeviceError(f"out of device memory while {what}: {first_line}; {advice}", True)
+    if any(sign in text for sign in _FAILED):
+        advice = "look at the driver's log (dmesg, nvidia-smi) if it happens again"
+        return DeviceError(f"the device failed while {what}: {first_line}; {advice}")
+    return None

@@ -9,8 +9,8 @@ from tests.networks.slots import is_the_same_in_any_slot, served
 from vecchess.errors import NetworkError
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.exit_rule import ExitRule
-from vecchess.inference.module_backend import unpacked
 from vecchess.networks.module_net import create_module_net
+from vecchess.networks.step_module import unpacked
 from vecchess.selfplay.worker.random_requests import random_requests
 
 HERE = "module:tests.networks.modules"
@@ -88,7 +88,7 @@ def test_nan_is_an_error() -> None:
     backend = open_backend("auto", net, 2)
     net.tensors["wdl.bias"][0] = torch.nan
     backend.replace_network(net)
-    with pytest.raises(NetworkError, match="answers with NaN"):
+    with pytest.raises(NetworkError, match="win/draw/loss is nan in step 1 of"):
         answer(backend, random_requests(2, 2, 25), [0, 1], 2)
 
 

@@ -168,3 +168,27 @@ def no_module() -> Any:
 
 def failing() -> Any:
     raise RuntimeError("no luck")
+
+
+def dropping(kind: str = "layer") -> nn.Module:
+    """Draws random numbers in training: by a layer, or in ``forward`` of torch, numpy or Python."""
+    import random as of_python
+
+    import numpy as np
+
+    class Dropping(Learning):
+        def forward(self, planes: Tensor, state: Any) -> tuple[Tensor, Tensor, Any]:
+            policy, wdl, state = super().forward(planes, state)
+            if kind == "layer":
+                dropped = (nn.functional.dropout(one, 0.5, self.training) for one in (policy, wdl))
+                return *dropped, state  # type: ignore[return-value]
+            if self.training:
+                drawn = {
+                    "torch": lambda: torch.rand(len(wdl), 1),
+                    "numpy": lambda: float(np.random.rand()),
+                    "python": lambda: of_python.random(),
+                }[kind]()
+                policy, wdl = policy * drawn, wdl * drawn
+            return policy, wdl, state
+
+    return Dropping()

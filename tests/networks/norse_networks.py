@@ -64,3 +64,38 @@ def stepping(kind: str = "lif") -> nn.Module:
 
 def looping(kind: str = "lif") -> nn.Module:
     return NorseNetwork(Looping(kind), STEPS, sequence=True)
+
+
+class Static(Looping):
+    """The loop over time has a length, and its input is the same at each step."""
+
+    def __init__(self, loop: str = "seq_length", gives: str = "all") -> None:
+        super().__init__("lif")
+        self.loop, self.gives = loop, gives
+        setattr(self, loop, STEPS)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = super().forward(x.expand(getattr(self, self.loop), *x.shape))
+        return {"all": found, "mean": found.mean(0), "max": found.amax(0)}[self.gives]
+
+
+class Functional(nn.Module):
+    """The states are those of functions; no cell has one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seq_length, self.first = STEPS, Amplified(25 * 64, OUTPUTS)
+
+    def forward(self, x: Tensor) -> Tensor:
+        state, found = None, []
+        for _ in range(self.seq_length):
+            z, state = snn.functional.lif_feed_forward_step(self.first(x.flatten(1)), state)
+            found.append(z)
+        return torch.stack(found)
+
+
+def lifted() -> nn.Module:
+    """Layers of norse that loop over a sequence by themselves."""
+    first, last = Amplified(25 * 64, WIDTH), Amplified(WIDTH, OUTPUTS)
+    net = snn.SequentialState(nn.Flatten(2), first, snn.LIF(), last, snn.LI())
+    return NorseNetwork(net, STEPS, sequence=True)

@@ -43,8 +43,27 @@ class Remembering(Odd):
         pass
 
 
+class Answering(Odd):
+    """Answers in another form than the contract's."""
+
+    def forward(self, planes: Tensor, state: Any) -> Any:
+        policy, value, _ = super().forward(planes, state)
+        return {
+            "pair": lambda: (policy, value),
+            "dictionary": lambda: {"policy": policy, "value": value},
+            "alone": lambda: policy,
+            "swapped": lambda: (value, policy, None),
+            "infinite": lambda: (policy.masked_fill(policy > 0, -torch.inf), value, None),
+        }[self.kind]()
+
+
 def make(kind: str = "plain") -> nn.Module:
     print("making a module of kind", kind)
     if kind == "exits":
         sys.exit(3)
-    return Remembering(kind) if kind == "extra" else Odd(kind)
+    if kind in ("pair", "dictionary", "alone", "swapped", "infinite"):
+        return Answering(kind)
+    module = Remembering(kind) if kind == "extra" else Odd(kind)
+    if kind == "text":
+        module.time_steps = "4"  # type: ignore[assignment]
+    return module

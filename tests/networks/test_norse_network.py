@@ -16,7 +16,17 @@ pytest.importorskip("norse.torch", reason="it has no wheel: pip install norse")
 
 import norse.torch as snn
 
-from tests.networks.norse_networks import CELLS, STEPS, Looping, looping, stateful_net, stepping
+from tests.networks.norse_networks import (
+    CELLS,
+    STEPS,
+    Functional,
+    Looping,
+    Static,
+    lifted,
+    looping,
+    stateful_net,
+    stepping,
+)
 from vecchess.networks.norse_network import NorseNetwork
 
 HERE = "module:tests.networks.norse_networks"
@@ -105,3 +115,33 @@ def test_a_cell_in_two_places_is_refused() -> None:
     net = snn.SequentialState(nn.Flatten(), nn.Linear(1600, 8), cell, nn.Linear(8, 8), cell)
     with pytest.raises(NetworkError, match="LIFCell is called twice in a time step"):
         NorseNetwork(net, STEPS).initial_state(2)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("gives", ["all", "mean"])
+def test_a_loop_over_one_input_is_served(gives: str) -> None:
+    torch.manual_seed(1)
+    net = Static(gives=gives).eval()
+    expected = net(planes())
+    served = NorseNetwork(copy.deepcopy(net), STEPS)
+    served.check_own_loop(planes())
+    found = outputs(served, STEPS)
+    torch.testing.assert_close(found if gives == "all" else found.mean(0), expected)
+
+
+def test_layers_that_loop_by_themselves_are_served() -> None:
+    network = lifted().eval()
+    network.check_own_loop(planes())
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (lambda: NorseNetwork(Static(gives="max"), STEPS), "would be served as another network"),
+        (lambda: NorseNetwork(Static("ts"), STEPS), "LIFCell is called twice in a time step"),
+        (lambda: NorseNetwork(Functional(), STEPS), "a state of functions, as lif_step"),
+    ],
+)
+def test_shapes_of_tutorials_that_cannot_be_served_have_a_reason(make: Any, line: str) -> None:
+    with pytest.raises(NetworkError, match=line):
+        make().eval().check_own_loop(planes())

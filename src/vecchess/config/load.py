@@ -26,8 +26,12 @@ from vecchess.safe_parse import MOST_TOML_BYTES, clip_line, parse_toml, read_byt
 ENV_PREFIX = "VECCHESS_"
 _LONGEST_KEY = 100
 """Letters of a key that are compared with ours: that takes the square of their number."""
-OTHER_VARIABLES = ("VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM", "VECCHESS_MAIA")
-"""Variables with our prefix that are no settings: the tests read these."""
+OTHER_VARIABLES = (
+    "VECCHESS_TRACEBACK",
+    "VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM", "VECCHESS_MAIA",
+)  # fmt: skip
+"""Variables with our prefix that are no settings: ``runtime.plugin`` reads the first, the tests the
+others."""
 _INJECTED_NAME = re.compile(
     r"VECCHESS_(\w+_)?"
     r"(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"

@@ -11,7 +11,7 @@ from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend, MaterialBackend
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet, PlayableSizes
-from vecchess.runtime.plugin import load_plugin
+from vecchess.runtime.plugin import load_plugin, users_code
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.kernels.triton_support import obstacle_to_gpu, obstacle_to_triton
 from vecchess.spec import Spec
@@ -128,8 +128,6 @@ def _call_factory(name: str, *arguments: object) -> Backend:
         signature(function).bind(*arguments, **spec.settings)
     except (ConfigError, TypeError, ValueError) as error:
         raise ConfigError(f"backend '{name}': {error}") from error
-    try:
+    with users_code(f"backend '{name}'", "the factory", ConfigError):
         backend: Backend = function(*arguments, **spec.settings)
-    except ValueError as error:
-        raise ConfigError(f"backend '{name}': {error}") from error
     return backend

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vecchess.errors import NetworkError
 from vecchess.inference.device_errors import device_work
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.float_backend import accumulators
@@ -24,7 +25,15 @@ from vecchess.inference.requests import Requests
 from vecchess.networks.module_net import LOGIT_BITS, ModuleNet
 from vecchess.networks.state_nest import Nest, reset_slots
 from vecchess.networks.step_function import exact_convolutions, step_function
-from vecchess.networks.step_module import StepFunction, StepModule, check_step_module
+from vecchess.networks.step_module import (
+    StepFunction,
+    StepModule,
+    answer_of,
+    check_step_module,
+    placement,
+    unpacked,
+)
+from vecchess.runtime.plugin import users_code
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 
 CPU_CHUNK, GPU_CHUNK = 32, 256
@@ -58,7 +67,7 @@ class ModuleBackend(StepwiseBackend):
         self._modules, steps = self._pool.submit(self._opened, net, threads).result()
         planes = torch.zeros(self._chunk, net.config.num_planes, 8, 8, device=self._device)
         self._chunks = [
-            ModuleChunk(self._modules[i % threads], steps[i % threads], planes.clone())
+            ModuleChunk(self._modules[i % threads], steps[i % threads], planes.clone(), self._name)
             for i in range(num_chunks)
         ]
 
@@ -95,10 +104,15 @@ class ModuleBackend(StepwiseBackend):
         """One step of a chunk, and the answers of its occupied ``slots`` into ``rows``."""
         with torch.inference_mode(), exact_convolutions(self._device):
             at = torch.from_numpy(slots.astype(np.int64) % self._chunk).to(self._device)
-            policy, wdl = self._chunks[index].advance(at)
+            with users_code(self._name, "a time step"):
+                policy, wdl = self._chunks[index].advance(at)
             legal = np.minimum(requests.legal[rows].astype(np.int64), NUM_ACTIONS - 1)
             moves = policy[at].gather(1, torch.from_numpy(legal).to(self._device))
-            found, outcomes = self._units(moves), self._units(wdl[at])
+            logits = moves.float().cpu().numpy(), wdl[at].float().cpu().numpy()
+        found, outcomes = (
+            self._units(values, name, rows, requests)
+            for values, name in zip(logits, ("policy", "win/draw/loss"), strict=True)
+        )
         found *= np.arange(MAX_MOVES) < requests.num_legal[rows, None]
         if self._readout == "last":
             times = requests.steps[rows, None].astype(np.int32) + 1
@@ -107,9 +121,19 @@ class ModuleBackend(StepwiseBackend):
             requests.policy[rows] += found
             requests.wdl[rows] += outcomes
 
-    def _units(self, logits: Tensor) -> NDArray[np.int32]:
-        """Logits in accumulator units; raises NetworkError for NaN."""
-        return accumulators(logits.float().cpu().numpy(), self._name, self._unit, MOST_LOGIT)
+    def _units(
+        self, logits: NDArray[np.float32], what: str, rows: NDArray[np.int32], requests: Requests
+    ) -> NDArray[np.int32]:
+        """Logits [K, N] of ``rows`` in accumulator units; raises NetworkError for one that is not
+        finite."""
+        if not np.isfinite(logits).all():
+            row, column = np.argwhere(~np.isfinite(logits))[0]
+            board = placement(requests.planes[rows[row]])
+            raise NetworkError(
+                f"{self._name}: {what} is {logits[row, column]} in step "
+                f"{int(requests.steps[rows[row]]) + 1} of {board}"
+            )
+        return accumulators(logits, self._name, self._unit, MOST_LOGIT)
 
     def _by_chunk(self, slots: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int64]]]:
         """Chunks with members of ``slots``, and which these are."""
@@ -120,8 +144,9 @@ class ModuleBackend(StepwiseBackend):
         """The module on its device and its time step, once for each thread, checked."""
         module = net.module()
         assert isinstance(module, nn.Module)
-        module.requires_grad_(requires_grad=False).to(self._device)
-        copies: list[StepModule] = [module, *(deepcopy(module) for _ in range(count - 1))]
+        with users_code(self._name, "a copy of it"):
+            module.requires_grad_(requires_grad=False).to(self._device)
+            copies: list[StepModule] = [module, *(deepcopy(module) for _ in range(count - 1))]
         steps = [step_function(copy, net.spec, self._device) for copy in copies]
         with exact_convolutions(self._device):
             check_step_module(module, net.config, self._chunk, steps)
@@ -136,7 +161,8 @@ class ModuleBackend(StepwiseBackend):
         assert isinstance(net, ModuleNet)
         for module in self._modules:
             assert isinstance(module, nn.Module)
-            module.load_state_dict(net.tensors)
+            with users_code(self._name, "its state dict"):
+                module.load_state_dict(net.tensors)
         for chunk in self._chunks:
             chunk.forget_initial()
 
@@ -144,10 +170,10 @@ class ModuleBackend(StepwiseBackend):
 class ModuleChunk:
     """Slots that are always computed together, and the state of each."""
 
-    def __init__(self, module: StepModule, step: StepFunction, planes: Tensor) -> None:
+    def __init__(self, module: StepModule, step: StepFunction, planes: Tensor, name: str) -> None:
         """``step`` computes a time step of ``module``; planes: float32[chunk, P, 8, 8], zeros, on
-        the module's device."""
-        self._module, self._step, self._planes = module, step, planes
+        the module's device; name: the module's, for messages."""
+        self._module, self._step, self._planes, self._name = module, step, planes, name
         self._initial: Nest = None
         self._state: Nest = None
         self._is_new = torch.ones(len(planes), dtype=torch.bool, device=planes.device)
@@ -173,11 +199,6 @@ class ModuleChunk:
         if bool(begins.any()):
             self._state = reset_slots(self._state, self._initial, begins)
         self._is_new.zero_()
-        policy, wdl, self._state = self._step(self._planes, self._state)
+        output = self._step(self._planes, self._state)
+        policy, wdl, self._state = answer_of(output, len(self._planes), self._name)
         return policy, wdl
-
-
-def unpacked(planes: NDArray[np.uint64]) -> Tensor:
-    """Bitboards uint64[B, P] -> float32[B, P, 8, 8] of 0 and 1, a1 at [0, 0]."""
-    bits = np.unpackbits(np.ascontiguousarray(planes).view(np.uint8), axis=1, bitorder="little")
-    return torch.from_numpy(bits).float().view(*planes.shape, 8, 8)

@@ -11,23 +11,33 @@ the factory comes from the command line or the run's settings alone.
 
 import hashlib
 import json
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.errors import ConfigError, NetworkError
+from vecchess.networks.hidden_state import HiddenStateNetwork
 from vecchess.networks.module_spec import ModuleSpec
-from vecchess.networks.step_module import ModuleSizes, StepModule, sizes_of_module
+from vecchess.networks.step_module import (
+    ModuleSizes,
+    StepModule,
+    example_planes,
+    sizes_of_module,
+)
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.runtime.plugin import USERS_ERRORS, load_plugin, users_code
+from vecchess.runtime.plugin import load_plugin, users_code
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import clip_line
 
@@ -39,6 +49,12 @@ ROOM_BITS, LOGIT_BITS = 29, 10
 """Accumulators stay below 2^29; logits beyond 2^10 are cut."""
 LIBRARIES = ("torch", "snntorch", "spikingjelly", "norse")
 """Whose versions are kept with the weights: the same bits are promised with the same ones."""
+
+
+_numpy: Any = np.random
+_OF_NUMPY = np.random.MT19937(0)
+"""Takes the place of numpy's generator where numbers are drawn by a seed: to copy the state of that
+takes 0.1 ms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +126,19 @@ class ModuleNet:
         }
 
     def module(self) -> StepModule:
-        """The module with its weights, in evaluation mode, on the CPU."""
+        """The module with its weights, in evaluation mode, on the CPU.
+
+        Raises ConfigError and NetworkError, as ``create_module_net``, and NetworkError where an
+        adapter would serve another network than the user's.
+        """
         module = call_factory(self.spec, seed=0)
         _load(module, self.tensors, str(self.spec))
-        assert isinstance(module, StepModule)
-        return module.eval()
+        with users_code(str(self.spec), "eval"):
+            module.eval()
+        if isinstance(module, HiddenStateNetwork):
+            with users_code(str(self.spec), "a time step"):
+                module.check_own_loop(example_planes(self.config.num_planes))
+        return cast(StepModule, module)
 
 
 def create_module_net(text: str, seed: int) -> ModuleNet:
@@ -133,7 +157,8 @@ def create_module_net(text: str, seed: int) -> ModuleNet:
 def as_module_net(module: nn.Module, spec: ModuleSpec) -> ModuleNet:
     """``module``, made by ``spec``, as a value with the weights that it has now."""
     sizes = sizes_of_module(module, str(spec.with_weights(None)))
-    tensors = {name: tensor.detach().cpu().clone() for name, tensor in module.state_dict().items()}
+    weights = _plain_weights(module, spec)
+    tensors = {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
     return ModuleNet(spec.with_weights(None), sizes, tensors)
 
 
@@ -150,20 +175,39 @@ def call_factory(spec: ModuleSpec, seed: int) -> nn.Module:
         raise ConfigError(f"{spec}: {error}") from None
     except ValueError:  # a function without a signature
         pass
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        try:
-            with users_code():
-                module = function(**settings)
-                if isinstance(module, nn.Module):
-                    _make_lazy_weights(module)
-        except USERS_ERRORS as error:
-            text = clip_line(f"{type(error).__name__}: {error}")
-            raise ConfigError(f"{spec}: the factory fails: {text}") from error
+    with seeded(seed), users_code(str(spec), "the factory", ConfigError, says_slow=True):
+        torch.manual_seed(seed)  # that of GPUs, too
+        module = function(**settings)
+        if isinstance(module, nn.Module):
+            _make_lazy_weights(module)
     if not isinstance(module, nn.Module):
         raise NetworkError(f"{spec} gives a {type(module).__name__}, not a torch.nn.Module")
-    _require_plain_weights(module, spec)
+    _plain_weights(module, spec)
     return module
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """All random numbers within the block follow from ``seed``: those of torch, on the processor
+    and on ``device``, of numpy and of Python. The generators go on afterwards as if it had not
+    been."""
+    generators = [torch.default_generator]
+    if device is not None and device.type == "cuda":
+        generators.append(torch.cuda.default_generators[device.index or 0])
+    states = [generator.get_state() for generator in generators]
+    of_python, of_numpy = random.getstate(), _numpy.get_bit_generator()
+    try:
+        for generator in generators:
+            generator.manual_seed(seed)
+        random.seed(seed)
+        _numpy.set_bit_generator(_OF_NUMPY)
+        _numpy.seed(seed % 2**32)
+        yield
+    finally:
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)
+        random.setstate(of_python)
+        _numpy.set_bit_generator(of_numpy)
 
 
 def _make_lazy_weights(module: nn.Module) -> None:
@@ -179,15 +223,18 @@ def _make_lazy_weights(module: nn.Module) -> None:
     module.train(was_training)
 
 
-def _require_plain_weights(module: nn.Module, spec: ModuleSpec) -> None:
-    """Raise NetworkError for weights that no file of ours holds."""
-    for name, value in module.state_dict().items():
+def _plain_weights(module: nn.Module, spec: ModuleSpec) -> dict[str, Tensor]:
+    """The state dict; raises NetworkError for what no file of ours holds."""
+    with users_code(str(spec), "its state dict"):
+        found = dict(module.state_dict())
+    for name, value in found.items():
         if not isinstance(value, Tensor):
             raise NetworkError(f"{spec}: {name} is no tensor, so no file of weights can hold it")
         if is_lazy(value):
             raise NetworkError(f"{spec}: {name} has no size after a first question")
         if value.is_complex():
             raise NetworkError(f"{spec}: {name} is {value.dtype}; weights are real numbers")
+    return found
 
 
 def save_module_net(net: ModuleNet, file: Path) -> None:
@@ -219,11 +266,32 @@ def read_weights(file: Path) -> dict[str, Tensor]:
 
 
 def _load(module: nn.Module, tensors: dict[str, Tensor], name: str) -> None:
-    try:
-        module.load_state_dict(tensors)
-    except RuntimeError as error:
-        reason = clip_line(" ".join(str(error).split()))
-        raise NetworkError(f"{name}: the weights do not fit the module: {reason}") from None
+    """Give ``module`` its weights; raises NetworkError where they do not fit, or it fails."""
+    with users_code(name, "its state dict"):
+        try:
+            module.load_state_dict(_renamed(tensors, list(module.state_dict())))
+        except RuntimeError as error:
+            if not str(error).startswith("Error(s) in loading state_dict"):
+                raise  # code of the user
+            reason = clip_line(" ".join(str(error).split()))
+            raise NetworkError(f"{name}: the weights do not fit the module: {reason}") from None
+
+
+def _renamed(tensors: dict[str, Tensor], known: list[str]) -> dict[str, Tensor]:
+    """``tensors`` by the names of a module: DistributedDataParallel writes "module." before them,
+    torch.compile "_orig_mod.", and an adapter has "net."; as they are where that fits none."""
+    places = {_bare(name): name for name in known}
+    bare = [_bare(name) for name in tensors]
+    if len(places) != len(known) or sorted(bare) != sorted(places):
+        return tensors
+    return {places[name]: tensor for name, tensor in zip(bare, tensors.values(), strict=True)}
+
+
+def _bare(name: str) -> str:
+    parts = [part for part in name.split(".") if part != "_orig_mod"]
+    while len(parts) > 1 and parts[0] in ("module", "net"):
+        del parts[0]
+    return ".".join(parts)
 
 
 def _libraries() -> dict[str, str]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from vecchess.errors import NetworkError
-from vecchess.networks.hidden_state import HiddenStateNetwork
+from vecchess.networks.hidden_state import HiddenStateNetwork, spread
 from vecchess.networks.state_nest import Nest, leaves, map_nest
 
 
@@ -28,7 +28,10 @@ class NorseNetwork(HiddenStateNetwork):
         super().__init__(net, time_steps, loop=loop, **settings)
         cells = _cells(net)
         if not cells:
-            raise NetworkError(f"{type(net).__name__} has no norse cell with a state, as LIFCell")
+            raise NetworkError(
+                f"{type(net).__name__} has no norse cell with a state, as LIFCell; a state of "
+                "functions, as lif_step, goes from step to step in the contract's own state"
+            )
         if not self.sequence:
             _require_cells(net)
         self._before: list[Nest] | None = None
@@ -40,6 +43,8 @@ class NorseNetwork(HiddenStateNetwork):
 
     def _give(self, index: int, cell: nn.Module, args: Any, kwargs: Any) -> Any:
         """Before a cell's step: its arguments with the state of its slots."""
+        if not self._is_served:
+            return None
         if self._after[index] is not None:
             raise NetworkError(
                 f"{type(cell).__name__} is called twice in a time step and would mix its states: "
@@ -54,7 +59,25 @@ class NorseNetwork(HiddenStateNetwork):
 
     def _receive(self, index: int, _cell: nn.Module, _args: Any, output: Any) -> None:
         """After a cell's step: (spikes or voltages, state)."""
-        self._after[index] = output[1]
+        if self._is_served:
+            self._after[index] = output[1]
+
+    def _own_calls(self, planes: Tensor, steps: int) -> list[Any] | None:
+        """Calls that hand a state on, as to and from a SequentialState; None without one."""
+        if "state" not in signature(self.net.forward).parameters:
+            return None
+        outputs, state = [], None
+        for _ in range(steps):
+            output = self.net(planes) if state is None else self.net(planes, state=state)
+            state = output[1]
+            outputs.append(output)
+        return outputs
+
+    def _serve(self, is_served: bool) -> None:
+        self._is_served = is_served
+
+    def _is_neuron(self, module: nn.Module) -> bool:
+        return module in _cells(self.net)
 
     def _run(self, planes: Tensor) -> Any:
         """Run a time step; raises NetworkError at the first step of a network that
@@ -83,14 +106,9 @@ class NorseNetwork(HiddenStateNetwork):
 
     def _resting(self) -> Nest:
         return [
-            map_nest(torch.zeros_like, after) if first is None else map_nest(_spread, first, after)
+            map_nest(torch.zeros_like, after) if first is None else map_nest(spread, first, after)
             for first, after in zip(self._first, self._after, strict=True)
         ]
-
-
-def _spread(first: Tensor, after: Tensor) -> Tensor:
-    """A state's tensor before the first step, a number for all neurons perhaps, as after it."""
-    return first.detach().to(after).expand_as(after).clone()
 
 
 def _cells(net: nn.Module) -> list[nn.Module]:

@@ -1,17 +1,17 @@
 """Networks of snntorch, as they are: the neurons' hidden state as argument and result.
 
-A neuron keeps its state in buffers that are no part of the state dict, whether it is made with
-``init_hidden`` or is given its state by the caller, and makes zeros where an input has another
-shape. So the state is put into the buffers and taken from them; ``init_leaky``, ``reset_mem`` and
-their like, which a loop over time calls before its first step, give what is there.
+A neuron that is made with ``init_hidden`` keeps its state in buffers that are no part of the state
+dict: it is put there and taken from there, and ``reset_mem`` and ``init_leaky``, which a loop over
+time calls before its first step, leave it. To another neuron the caller gives its state: the first
+call gets that of its slots instead, whatever the loop begins with. A neuron that a step calls for
+several layers, each with a membrane of its own, has the states of all these calls.
 
 A ``Leaky`` neuron as the tutorials make it takes its step in five passes over memory instead of
 twelve, with gradients in seven, to the same bits (decision 273).
-
-The classes' ``reset_hidden``, and ``snntorch.utils.reset``, clear all neurons of the process: a
-network may not call them in ``forward``.
 """
 
+from functools import partial
+from itertools import zip_longest
 from types import MethodType
 from typing import Any
 
@@ -22,6 +22,9 @@ from vecchess.errors import NetworkError
 from vecchess.networks.hidden_state import HiddenStateNetwork
 from vecchess.networks.state_nest import Nest
 
+Call = tuple[Tensor, ...]
+"""The state of a neuron at one of its calls in a step, in the order of ``state_names``."""
+
 
 class SnntorchNetwork(HiddenStateNetwork):
     """A network of snntorch's neurons, in which time runs step by step."""
@@ -29,35 +32,87 @@ class SnntorchNetwork(HiddenStateNetwork):
     def __init__(self, net: nn.Module, time_steps: int, **settings: Any) -> None:
         """Wrap ``net``, see ``HiddenStateNetwork``; raises NetworkError without such neurons."""
         super().__init__(net, time_steps, **settings)
-        if not self._neurons():
+        self._neurons = neurons = _neurons(net)
+        if not neurons:
             raise NetworkError(
                 f"{type(net).__name__} has no snntorch neuron with a state; LeakyParallel computes "
                 "all time steps at once and cannot be served"
             )
-        for neuron in self._neurons():
-            neuron.reset_mem = MethodType(_present_state, neuron)
+        self._before: list[list[Call]] | None = None
+        """States of slots, of each neuron's calls in a step; None: the network begins anew."""
+        self._first: list[list[Call]] = [[] for _ in neurons]
+        """What the calls of the step were given by the network itself."""
+        self._after: list[list[Call]] = [[] for _ in neurons]
+        self._call = [0] * len(neurons)
+        """Which of its calls in a step a neuron is at."""
+        _leave_to_slots(neurons)
+        for index, neuron in enumerate(neurons):
             if _is_plain_leaky(neuron):
                 neuron.forward = MethodType(_leaky_step, neuron)
+            if not neuron.init_hidden:
+                neuron.register_forward_pre_hook(partial(self._give, index), with_kwargs=True)
+                neuron.register_forward_hook(partial(self._receive, index))
+        self._serve(is_served=True)
 
-    def _neurons(self) -> list[Any]:
-        import snntorch
+    def _serve(self, is_served: bool) -> None:
+        self._is_served = is_served
+        for neuron in self._neurons:
+            vars(neuron).pop("reset_mem", None)
+            if is_served:
+                neuron.reset_mem = MethodType(_present_state, neuron)
 
-        found = [one for one in self.net.modules() if isinstance(one, snntorch.SpikingNeuron)]
-        return [neuron for neuron in found if state_names(neuron)]
+    def _is_neuron(self, module: nn.Module) -> bool:
+        return module in self._neurons
+
+    def _give(self, index: int, neuron: nn.Module, args: Any, kwargs: Any) -> Any:
+        """Before a neuron's step: its arguments with the state of its slots."""
+        if not self._is_served:
+            return None
+        names, after = state_names(neuron), self._after[index]
+        given = (*args[1:], *(kwargs[name] for name in names if name in kwargs))
+        call = _continued(given, after)
+        self._call[index] = call
+        if call < len(after):
+            return None
+        if self._before is None:
+            self._first[index].append(tuple(one for one in given if isinstance(one, Tensor)))
+            return None
+        if call >= len(self._before[index]):
+            raise NetworkError(
+                f"{type(neuron).__name__} is called more often in this time step than in the first"
+            )
+        return args[:1], kwargs | dict(zip(names, self._before[index][call], strict=True))
+
+    def _receive(self, index: int, neuron: nn.Module, _args: Any, _output: Any) -> None:
+        """After a neuron's step: its state is in its buffers."""
+        if self._is_served:
+            state = tuple(getattr(neuron, name) for name in state_names(neuron))
+            call = self._call[index]
+            self._after[index][call : call + 1] = [state]
 
     def _put(self, state: Nest) -> None:
-        for neuron, tensors in zip(self._neurons(), state, strict=True):
-            for name, tensor in zip(state_names(neuron), tensors, strict=True):
-                setattr(neuron, name, tensor)
+        self._begin(state)
+        for neuron, calls in zip(self._neurons, state, strict=True):
+            if neuron.init_hidden:
+                for name, tensor in zip(state_names(neuron), calls[0], strict=True):
+                    setattr(neuron, name, tensor)
 
     def _take(self) -> Nest:
         return [
-            tuple(getattr(neuron, name) for name in state_names(neuron))
-            for neuron in self._neurons()
+            [tuple(getattr(neuron, name) for name in state_names(neuron))]
+            if neuron.init_hidden
+            else list(after)
+            for neuron, after in zip(self._neurons, self._after, strict=True)
         ]
 
+    def _begin(self, before: list[list[Call]] | None) -> None:
+        self._before = before
+        self._first = [[] for _ in self._neurons]
+        self._after = [[] for _ in self._neurons]
+
     def _clear(self) -> None:
-        for neuron in self._neurons():
+        self._begin(None)
+        for neuron in self._neurons:
             for name in state_names(neuron):
                 setattr(neuron, name, torch.zeros(0, device=getattr(neuron, name).device))
             for name, value in list(vars(neuron).items()):  # results of the last step
@@ -65,7 +120,44 @@ class SnntorchNetwork(HiddenStateNetwork):
                     delattr(neuron, name)
 
     def _resting(self) -> Nest:
-        return [tuple(map(torch.zeros_like, tensors)) for tensors in self._take()]
+        """Zeros, or what the network gave its neurons itself in the shape of their state."""
+        return [
+            [_begun(call, first) for call, first in zip_longest(calls, firsts, fillvalue=())]
+            for calls, firsts in zip(self._take(), self._first, strict=True)
+        ]
+
+
+def _continued(given: Call, after: list[Call]) -> int:
+    """Which of a neuron's earlier calls in a step a call goes on with; their number for none."""
+    for call, state in enumerate(after):
+        if not given or any(one is other for one in given for other in state):
+            return call
+    return len(after)
+
+
+def _begun(after: Call, first: Call) -> Call:
+    """The state before the step that left ``after``; snntorch begins with zeros where what it is
+    given has another shape than the input."""
+    if [one.shape for one in first] != [one.shape for one in after]:
+        return tuple(map(torch.zeros_like, after))
+    return tuple(one.detach().clone() for one in first)
+
+
+def _leave_to_slots(neurons: list[Any]) -> None:
+    """Take the neurons from the list of all of the process, whose states ``snntorch.utils.reset``
+    and ``reset_hidden`` clear, also in ``forward``."""
+    from snntorch import SpikingNeuron
+
+    served = {id(neuron) for neuron in neurons}
+    SpikingNeuron.instances[:] = [one for one in SpikingNeuron.instances if id(one) not in served]
+
+
+def _neurons(net: nn.Module) -> list[Any]:
+    """The neurons of ``net`` that have a state."""
+    import snntorch
+
+    found = [one for one in net.modules() if isinstance(one, snntorch.SpikingNeuron)]
+    return [neuron for neuron in found if state_names(neuron)]
 
 
 def state_names(neuron: nn.Module) -> list[str]:

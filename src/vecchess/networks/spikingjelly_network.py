@@ -33,8 +33,16 @@ class SpikingjellyNetwork(HiddenStateNetwork):
             raise NetworkError(
                 f"{type(net).__name__} has no spikingjelly module with a memory, such as LIFNode"
             )
+        self._serve(is_served=True)
+
+    def _serve(self, is_served: bool) -> None:
         for module in self._memory_modules():
-            module.reset = MethodType(_keep_memories, module)
+            vars(module).pop("reset", None)
+            if is_served:
+                module.reset = MethodType(_keep_memories, module)
+
+    def _is_neuron(self, module: nn.Module) -> bool:
+        return module in self._memory_modules()
 
     def _memory_modules(self) -> list[Any]:
         """Modules with memories."""

@@ -11,19 +11,33 @@ no random generator, nothing that the module remembers. ``check_step_module`` lo
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import index
 from typing import Any, Literal, Protocol, runtime_checkable
 
+import chess
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
-from vecchess.chess.planes import NUM_PLANES, history_of
+from vecchess.chess.fen import from_fens
+from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of
 from vecchess.errors import NetworkError
 from vecchess.networks.state_nest import Nest, leaves, map_nest
+from vecchess.runtime.plugin import users_code
 from vecchess.safe_parse import clip_line
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
 
 MOST_TIME_STEPS = 64
+EXAMPLE_FENS = (
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    "r1bqk2r/pppp1ppp/2n2n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQK2R b KQkq - 0 5",
+    "r2q1rk1/1b2bppp/p1n1pn2/1p6/3P4/P1NB1N2/1P2QPPP/R1B2RK1 w - - 3 14",
+    "8/2p2pk1/1p1p2p1/p2Pr2p/P1P1R2P/1P4P1/5PK1/8 b - - 8 37",
+    "8/8/1K6/2P5/8/5k2/7r/2R5 w - - 1 61",
+)
+"""Positions of games, in which modules are tried."""
 StepFunction = Callable[[Tensor, Nest], tuple[Tensor, Tensor, Nest]]
 """``StepModule.forward`` of one module, or what computes the same otherwise."""
 
@@ -99,16 +113,19 @@ def sizes_of_module(module: object, spec: str) -> ModuleSizes:
     """The attributes of a module that meets the contract; NetworkError where one is wrong."""
     if not isinstance(module, torch.nn.Module):
         raise NetworkError(f"{spec} gives a {type(module).__name__}, not a torch.nn.Module")
-    if not isinstance(module, StepModule):
-        lacking = next(n for n in ("time_steps", "initial_state") if not hasattr(module, n))
+    with users_code(spec, "the module"):
+        lacking = [name for name in ("time_steps", "initial_state") if not hasattr(module, name)]
+    if lacking:
         raise NetworkError(
-            f"{spec}: the module has no {lacking}; see vecchess.networks.step_module"
+            f"{spec}: the module has no {lacking[0]}; see vecchess.networks.step_module"
         )
-    values: dict[str, Any] = {"module": spec, "time_steps": module.time_steps}
-    values["num_planes"] = getattr(module, "num_planes", NUM_PLANES)
-    values["readout"] = getattr(module, "readout", "mean")
-    exits = getattr(module, "exit_rule", None)
-    values["exits"] = dict(exits) if isinstance(exits, Mapping) else exits
+    values: dict[str, Any] = {"module": spec}
+    with users_code(spec, "the module"):
+        for name, default in (("time_steps", None), ("num_planes", NUM_PLANES)):
+            values[name] = _whole_number(getattr(module, name, default), f"{spec}: its {name}")
+        values["readout"] = getattr(module, "readout", "mean")
+        exits = getattr(module, "exit_rule", None)
+        values["exits"] = dict(exits) if isinstance(exits, Mapping) else exits
     try:
         sizes = ModuleSizes.model_validate(values)
         history_of(sizes.num_planes)
@@ -119,6 +136,17 @@ def sizes_of_module(module: object, spec: str) -> ModuleSizes:
     except NetworkError as error:
         raise NetworkError(f"{spec} takes {error}") from None
     return sizes
+
+
+def _whole_number(value: object, where: str) -> int:
+    """``value``, an integer of any library; raises NetworkError for another."""
+    try:
+        return index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise NetworkError(
+            f"{where} is {clip_line(repr(value))}, a {type(value).__name__}; settings are texts, "
+            "int(...) makes numbers of them"
+        ) from None
 
 
 @torch.inference_mode()
@@ -160,28 +188,74 @@ def check_step_module(
         )
 
 
+def unpacked(planes: NDArray[np.uint64]) -> Tensor:
+    """Bitboards uint64[B, P] -> float32[B, P, 8, 8] of 0 and 1, a1 at [0, 0]."""
+    bits = np.unpackbits(np.ascontiguousarray(planes).view(np.uint8), axis=1, bitorder="little")
+    return torch.from_numpy(bits).float().view(*planes.shape, 8, 8)
+
+
+def example_planes(num_planes: int) -> Tensor:
+    """float32[5, P, 8, 8]: positions from the opening to an ending, without those before them."""
+    return unpacked(encode_planes(from_fens(EXAMPLE_FENS), num_planes=num_planes))
+
+
+def answer_of(output: Any, num_slots: int, spec: str) -> tuple[Tensor, Tensor, Nest]:
+    """Policy [S, 4672], wdl [S, 3] and state: what ``forward`` has given, looked at.
+
+    Raises NetworkError for anything else, of the module called ``spec``.
+    """
+    if not isinstance(output, tuple | list) or len(output) != 3:
+        raise NetworkError(
+            f"{spec}: forward gives {_shape_text(output)}; it has to give policy [S, 4672], wdl "
+            "[S, 3] and the state after the step"
+        )
+    for tensor, width in zip(output, (NUM_ACTIONS, NUM_OUTCOMES), strict=False):
+        if not isinstance(tensor, Tensor) or tuple(tensor.shape) != (num_slots, width):
+            raise NetworkError(
+                f"{spec}: a time step gives {_shape_text(tensor)}, not {[num_slots, width]}"
+            )
+    policy, wdl, state = output
+    return policy, wdl, state
+
+
+def _shape_text(value: Any) -> str:
+    """What a value is, for people: shapes of tensors, within the structure that holds them."""
+    if isinstance(value, Tensor):
+        return str(list(value.shape))
+    if isinstance(value, Mapping):
+        return f"a dictionary of {clip_line(', '.join(map(str, value)), 60)}"
+    if isinstance(value, tuple | list):
+        parts = (_shape_text(part) for part in value[:4])
+        return f"a {type(value).__name__} of {len(value)}: {', '.join(parts)}"
+    return type(value).__name__
+
+
+def placement(planes: NDArray[np.uint64]) -> str:
+    """Where the pieces of input planes uint64[P] stand, as in a FEN; the mover is white."""
+    board = chess.Board(None)
+    for plane, men in enumerate(planes[:12].tolist()):
+        piece = chess.Piece(plane % 6 + 1, plane < 6)
+        for square in chess.scan_forward(men):
+            board.set_piece_at(square, piece)
+    return f"'{board.board_fen()}' (white to move)"
+
+
 def _two_steps(module: StepModule, step: StepFunction, planes: Tensor, spec: str) -> list[Tensor]:
     """Policies and values of the first two steps, their shapes checked."""
-    try:
+    found: list[Tensor] = []
+    with users_code(spec, "a time step"):
         state = module.initial_state(len(planes))
-        found: list[Tensor] = []
-        for _ in range(min(2, module.time_steps)):
+        for number in range(1, min(2, int(module.time_steps)) + 1):
             _require_slots(state, len(planes), spec)
-            policy, wdl, after = step(planes, state)
+            policy, wdl, after = answer_of(step(planes, state), len(planes), spec)
             map_nest(_require_same_shape, state, after)
+            for name, tensor in (("policy", policy), ("win/draw/loss", wdl)):
+                if (bad := tensor[~tensor.isfinite()]).numel():
+                    raise NetworkError(
+                        f"{spec}: {name} has {bad.numel():,} numbers that are not finite in step "
+                        f"{number}, as {float(bad[0])}; illegal moves need no mask"
+                    )
             found, state = [*found, policy, wdl], after
-    except NetworkError:
-        raise
-    except Exception as error:  # code of the user may raise anything
-        text = clip_line(f"{type(error).__name__}: {error}")
-        raise NetworkError(f"{spec}: a time step fails: {text}") from error
-    shapes = [(len(planes), NUM_ACTIONS), (len(planes), NUM_OUTCOMES)]
-    for tensor, shape in zip(found, shapes * (len(found) // 2), strict=True):
-        if not isinstance(tensor, Tensor) or tuple(tensor.shape) != shape:
-            what = list(tensor.shape) if isinstance(tensor, Tensor) else type(tensor).__name__
-            raise NetworkError(f"{spec}: a time step gives {what}, not {list(shape)}")
-        if not bool(tensor.isfinite().all()):
-            raise NetworkError(f"{spec}: a time step gives numbers that are not finite")
     return found
 
 

@@ -27,7 +27,7 @@ NUM_LINES = 40
 MOST_TEXT = 400
 """Characters kept of a line."""
 KILL_WAIT_S = 5.0
-_STDERR = 2
+_STDOUT, _STDERR = 1, 2
 _CLOSE_WAIT_S = 1.0
 
 
@@ -98,11 +98,13 @@ class ChildProcess(SpawnProcess):
             sys.modules["__main__"] = main
 
     def run(self) -> None:
-        """Call the target, in the child."""
+        """Call the target, in the child; what it prints goes to stderr: the parent has results."""
         if self._stderr_end is not None:
             os.dup2(self._stderr_end.fileno(), _STDERR)
             self._stderr_end.close()
             faulthandler.enable(all_threads=False)
+        with suppress(OSError):  # a stream is closed
+            os.dup2(_STDERR, _STDOUT)
         ignore_signals(stop_signals())  # the parent decides when to stop
         if self._ends_with_parent:
             exit_with_parent()

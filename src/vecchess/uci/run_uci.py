@@ -8,10 +8,11 @@ from threading import Event, Lock, Thread, current_thread, main_thread
 from time import monotonic
 
 from vecchess.config import UciConfig
+from vecchess.runtime.plugin import results_descriptor
 from vecchess.runtime.signals import EXIT_INTERRUPTED
 from vecchess.uci.session import Session
 
-STDIN, STDOUT = 0, 1
+STDIN = 0
 CLOSING_S, INTERRUPTED_S = 60.0, 10.0
 """Longest wait at the end for a task that compiles: usually, and after Ctrl-C."""
 POLL_S = 0.25
@@ -111,7 +112,7 @@ class _LineWriter:
         with self._lock:
             try:
                 while data:
-                    data = data[os.write(STDOUT, data) :]
+                    data = data[os.write(results_descriptor(), data) :]
             except OSError:
                 self.is_closed.set()
                 self._lines.put(None)

@@ -276,9 +276,15 @@ def test_a_function_of_the_user_makes_a_player(
         "    player.name = name\n"
         "    return player\n"
         "def make_nothing(seed): return None\n"
+        "class Failing(RandomPlayer):\n"
+        "    def choose(self, requests): raise SystemExit('no move')\n"
+        "def make_failing(seed): return Failing(seed)\n"
     )
     player = open_player("players_of_a_user:make_player?name=own", seed=7)
     assert (player.name, player.seed) == ("own", 7)
+    failing, place = open_player("players_of_a_user:make_failing"), r"\(players_of_a_user.py:8\)"
+    with pytest.raises(ConfigError, match=f"replies fails: SystemExit: no move {place}"):
+        chosen(failing, [chess.STARTING_FEN])
     with pytest.raises(ConfigError, match="makes no player: it has no name"):
         open_player("players_of_a_user:make_nothing")
     with pytest.raises(ConfigError, match=r"cannot be called so: .*depth"):

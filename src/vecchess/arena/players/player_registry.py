@@ -24,11 +24,12 @@ names.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vecchess.arena.player_protocol import Player
+from vecchess.arena.player_protocol import MoveReplies, MoveRequests, Player
 from vecchess.arena.players.network_player import COLDEST, PolicyPlayer, SearchPlayer
 from vecchess.arena.players.simple import MINIMAX, GreedyPlayer, MinimaxPlayer, RandomPlayer
 from vecchess.arena.players.uci_player import EngineOptions, UciPlayer
@@ -38,7 +39,7 @@ from vecchess.errors import ConfigError
 from vecchess.inference.open_network import open_network
 from vecchess.inference.source import LC0, Source, find
 from vecchess.runtime.devices import CPU, Device
-from vecchess.runtime.plugin import load_plugin
+from vecchess.runtime.plugin import load_plugin, users_code
 from vecchess.spec import Spec, is_function
 
 SIMPLE: dict[str, Callable[[int], Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
@@ -192,11 +193,50 @@ def _open_engine(spec: Spec, text: str, resources: PlayerResources) -> UciPlayer
 
 def _open_plugin(spec: Spec, seed: int) -> Player:
     """The player that a function of the user makes of the seed and the settings, as texts."""
+    function = load_plugin(spec.head)
     try:
-        player: Player = load_plugin(spec.head)(seed=seed, **spec.settings)
+        signature(function).bind(seed=seed, **spec.settings)
     except TypeError as error:
         raise ConfigError(f"{spec.head} cannot be called so: {error}") from None
-    lacking = [part for part in PLAYER_PARTS if not hasattr(player, part)]
+    except ValueError:  # a function without a signature
+        pass
+    with users_code(spec.head, "the factory", ConfigError):
+        player: Player = function(seed=seed, **spec.settings)
+        lacking = [part for part in PLAYER_PARTS if not hasattr(player, part)]
     if lacking:
         raise ConfigError(f"{spec.head} makes no player: it has no {lacking[0]}")
-    return player
+    return UsersPlayer(spec.head, player)
+
+
+class UsersPlayer(Player):
+    """A player of the user, whose errors are one line; it has the attributes of that player."""
+
+    def __init__(self, name: str, player: Player) -> None:
+        """``name``: for messages."""
+        self._name, self._player = name, player
+        self.name, self.max_games = player.name, player.max_games
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute that is not vecchess's."""
+        return getattr(self._player, name)
+
+    @property
+    def is_idle(self) -> bool:
+        """True where it owes no reply."""
+        with users_code(self._name, "is_idle", ConfigError):
+            return self._player.is_idle
+
+    def ask(self, requests: MoveRequests) -> None:
+        """Begin to think about ``requests``."""
+        with users_code(self._name, "ask", ConfigError):
+            self._player.ask(requests)
+
+    def replies(self) -> MoveReplies:
+        """The moves decided by now."""
+        with users_code(self._name, "replies", ConfigError):
+            return self._player.replies()
+
+    def close(self) -> None:
+        """End its processes and threads, if it has any."""
+        with users_code(self._name, "close", ConfigError):
+            self._player.close()
