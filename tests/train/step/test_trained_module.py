@@ -11,6 +11,7 @@ from tests.train.games import games, searched
 from tests.train.step.alone import Alone
 from tests.train.step.test_learner import BATCH, OBJECTIVES, config_of
 from vecchess.chess.sample import random_planes
+from vecchess.errors import NetworkError
 from vecchess.networks.module_net import ModuleNet, create_module_net
 from vecchess.snn.modules.network import unpack_bitboards
 from vecchess.train.data.samples import Samples, make_samples
@@ -102,3 +103,59 @@ def test_statistics_are_averaged_over_ranks() -> None:
     trained.absorb_statistics(add_another_rank)
     assert torch.equal(norm.running_mean, torch.full_like(norm.running_mean, 2.0))
     assert TrainedModule(_net("learning")).learns_as_it_plays
+
+
+@pytest.mark.parametrize("kind", ["layer", "torch", "numpy", "python"])
+def test_random_layers_draw_by_the_seed_and_the_update(kind: str, batch: Samples[Tensor]) -> None:
+    """Also after a resume; the generators of the process are left as they were."""
+    found = []
+    for noise in (1, 2):
+        learner = _learner("supervised", f"dropping?kind={kind}")
+        torch.manual_seed(noise)
+        before = torch.random.get_rng_state()
+        losses = [learner.step(batch, 0.5, [0.0]).means["loss_value"] for _ in range(2)]
+        assert torch.equal(before, torch.random.get_rng_state())
+        found.append((losses, learner.exported().sha256))
+    assert found[0] == found[1]
+    resumed = _learner("supervised", f"dropping?kind={kind}")
+    resumed.steps = 1
+    assert resumed.step(batch, 0.5, [0.0]).means["loss_value"] != found[0][0][0]
+
+
+def test_parts_draw_the_same_numbers_on_any_rank(batch: Samples[Tensor]) -> None:
+    """Rows are numbered by their place in the batch, not in a rank's share of it."""
+    learner = _learner("supervised", "dropping")
+    with learner._random_numbers_of(8):
+        first = torch.rand(3)
+    with learner._random_numbers_of(0):
+        other = torch.rand(3)
+    with learner._random_numbers_of(8):
+        assert torch.equal(torch.rand(3), first)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("kind", ["layer", "torch", "numpy", "python"])
+def test_the_old_network_of_ppo_draws_the_same_masks(kind: str, batch: Samples[Tensor]) -> None:
+    learner = _learner("ppo", f"dropping?kind={kind}")
+    assert not learner.net.learns_as_it_plays
+    learner.begin_generation()
+    metrics = learner.step(batch, 0.5, [0.0]).means
+    assert metrics["ratio_error"] == metrics["clipped"] == 0
+
+
+@pytest.mark.parametrize(("output", "name"), [("wdl", "win/draw/loss"), ("policy", "policy")])
+def test_an_answer_that_is_no_number_is_named(
+    output: str, name: str, batch: Samples[Tensor]
+) -> None:
+    learner = _learner("supervised")
+    with torch.no_grad():
+        getattr(learner.net.module, output).bias.fill_(torch.nan)
+    with pytest.raises(NetworkError, match=rf"learning: {name} is nan in step 1 of '.*/.*'"):
+        learner.step(batch, 0.5, [0.0])
+
+
+def test_an_error_in_a_gradient_is_one_line(batch: Samples[Tensor]) -> None:
+    net = create_module_net("module:tests.networks.failing_modules:make?at=backward", seed=0)
+    learner = Learner(config_of("supervised", fold_at=0.0), TrainedModule(net), Alone())
+    with pytest.raises(NetworkError, match=r"its gradient fails: ValueError: no luck \(.*.py:\d+"):
+        learner.step(batch, 0.5, [0.0])

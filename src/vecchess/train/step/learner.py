@@ -8,7 +8,7 @@ device runs out of memory. Losses are sums over rows divided by the size of the 
 """
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from math import inf, isfinite
 from typing import Any
@@ -19,6 +19,7 @@ from torch import Tensor
 from vecchess.config import TrainConfig
 from vecchess.errors import DeviceError
 from vecchess.inference.playable_net import PlayableNet
+from vecchess.networks.module_net import seeded
 from vecchess.rng import random_word
 from vecchess.runtime.freed_memory import keep_freed_memory
 from vecchess.snn.modules.exact_sums import on_grid
@@ -45,6 +46,7 @@ MOST_SKIPPED = 20
 DEAD_RATE, SATURATED_RATE = 0.002, 0.6
 """Spikes a neuron and step beyond which a layer carries little information."""
 _STEPS_STREAM = 0x7357
+_MASKS_STREAM = 0x6D61736B
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -131,7 +133,7 @@ class Learner:
         totals = self._compute_gradients(parts, rank_values)
         metrics = self._metrics(totals)
         if metrics.means["skipped"]:
-            self._skip()
+            self._skip(parts)
         else:
             metrics.means["lr"] = self._update_weights(done)
         self.done = done
@@ -139,8 +141,12 @@ class Learner:
         self.samples += self.config.batch_size
         return metrics
 
-    def _skip(self) -> None:
-        """Leave the weights as they are; raises DeviceError where that happens too often."""
+    def _skip(self, parts: list[Samples[Tensor]]) -> None:
+        """Leave the weights as they are; raises DeviceError where that happens too often, and
+        NetworkError for a module whose answers to ``parts`` are no numbers."""
+        if isinstance(self.net, TrainedModule) and not self.scaler.is_enabled():
+            for part in parts:
+                self.net.require_finite(part.planes)
         self.scaler.update()
         self.net.forget_statistics()
         self.skipped += 1
@@ -163,7 +169,9 @@ class Learner:
                 gradients, sums = self._accumulate_gradients(parts)
                 self._stopwatch.stop()
                 break
-            except torch.OutOfMemoryError as error:
+            except (torch.OutOfMemoryError, DeviceError) as error:
+                if isinstance(error, DeviceError) and not error.out_of_memory:
+                    raise
                 self.optimiser.zero_grad()
                 if self.micro_batch == 1:
                     raise DeviceError(f"out of memory for one sample: {error}", True) from None
@@ -181,26 +189,43 @@ class Learner:
         num_steps, prices = self._draw_time_steps(), self._spike_prices()
         gradients = GradientSum(self.net, self.scaler.scale(prices.new_ones(())))
         sums: dict[str, Tensor] = {}
+        first_row = self.shares.rows(self.ranks.rank).start
         for part in parts:
             for rows in split_rows(part, self.micro_batch):
-                for name, value in self._backward(rows, num_steps, prices).items():
+                with self._random_numbers_of(first_row):
+                    found = self._backward(rows, num_steps, prices, first_row)
+                for name, value in found.items():
                     sums[name] = sums.get(name, 0.0) + on_grid(value)
                 gradients.add()
+                first_row += len(rows.planes)
         return gradients, sums
 
-    def _backward(self, rows: Samples[Tensor], num_steps: int, prices: Tensor) -> dict[str, Tensor]:
-        """Forward and backward pass of a micro-batch; sums of its metrics."""
+    def _random_numbers_of(self, first_row: int) -> AbstractContextManager[None]:
+        """Dropout and its like in a user's module draw by the run's seed, the update and the rows
+        of the batch, whichever rank has them (decision 309)."""
+        if not isinstance(self.net, TrainedModule):
+            return nullcontext()
+        seed = random_word(self.config.seed ^ _MASKS_STREAM, self.steps, first_row)
+        return seeded(seed, self.ranks.device)
+
+    def _backward(
+        self, rows: Samples[Tensor], num_steps: int, prices: Tensor, first_row: int
+    ) -> dict[str, Tensor]:
+        """Forward and backward pass of a micro-batch, the rows of the batch from ``first_row`` on;
+        sums of its metrics."""
         with self._autocast():
             output = self.net(unpack_bitboards(rows.planes), num_steps, rows.legal)
         outputs = step_outputs(self.net, output, rows.legal, rows.num_legal)
-        outputs = outputs._replace(old=self._answers_of_old(rows, num_steps))
+        outputs = outputs._replace(old=self._answers_of_old(rows, num_steps, first_row))
         losses = OBJECTIVES[self.config.objective](outputs, rows, self.config.loss)
         share = len(rows.planes) / self.config.batch_size
         rates = torch.stack(output.rates) if output.rates else prices
         spikes = (rates * prices).sum() * share
         total = (losses.policy + self.config.loss.value_weight * losses.value).sum()
         loss = total / self.config.batch_size + spikes
-        self.scaler.scale(loss).backward()
+        net = self.net
+        with net.users_code("its gradient") if isinstance(net, TrainedModule) else nullcontext():
+            self.scaler.scale(loss).backward()
         sums = {name: value.sum() for name, value in losses.metrics.items()}
         return sums | {
             "loss": loss.detach() * self.config.batch_size,
@@ -210,12 +235,14 @@ class Learner:
         }
 
     @torch.no_grad()
-    def _answers_of_old(self, rows: Samples[Tensor], num_steps: int) -> StepOutputs | None:
-        """Answers of ``old``, with the statistics of the same rows: the bits that the learner gave
-        then."""
+    def _answers_of_old(
+        self, rows: Samples[Tensor], num_steps: int, first_row: int
+    ) -> StepOutputs | None:
+        """Answers of ``old``, with the statistics and the random numbers of the same rows: the bits
+        that the learner gave then."""
         if self.old is None:
             return None
-        with self._autocast():
+        with self._autocast(), self._random_numbers_of(first_row):
             output = self.old(unpack_bitboards(rows.planes), num_steps, rows.legal)
         self.old.forget_statistics()
         return step_outputs(self.old, output, rows.legal, rows.num_legal)

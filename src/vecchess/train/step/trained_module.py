@@ -5,16 +5,27 @@ statistics of each micro-batch, and its running ones are averaged over ranks aft
 """
 
 from collections.abc import Callable
-from typing import cast
+from contextlib import AbstractContextManager
+from copy import deepcopy
+from typing import Self, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
+from vecchess.errors import NetworkError
 from vecchess.inference.playable_net import PlayableNet
-from vecchess.networks.module_net import ModuleNet, as_module_net
-from vecchess.networks.step_module import ModuleSizes, StepModule
+from vecchess.networks.module_net import ModuleNet, as_module_net, seeded
+from vecchess.networks.step_module import (
+    ModuleSizes,
+    StepModule,
+    answer_of,
+    example_planes,
+    placement,
+)
+from vecchess.runtime.plugin import users_code
 from vecchess.snn.modules.network import NetOutput, SpikingNet, unpack_bitboards
 from vecchess.snn.torch_integer import exported
 
@@ -34,16 +45,29 @@ class TrainedModule(nn.Module):
         """The module of ``net`` with its weights, on the CPU."""
         super().__init__()
         self.config: ModuleSizes = net.config
-        self._spec = net.spec
+        self._spec, self._name = net.spec, net.config.module
         self.module = cast(nn.Module, net.module())
         for name in ("policy_gain", "value_gain"):
             self.register_buffer(name, torch.tensor(1.0), persistent=False)
-
-    @property
-    def learns_as_it_plays(self) -> bool:
+        self.learns_as_it_plays = self._learns_as_it_plays()
         """Whether the module computes the same in training as in play."""
-        differing = _BatchNorm | _DropoutNd
-        return not any(isinstance(one, differing) for one in self.module.modules())
+
+    @torch.no_grad()
+    def _learns_as_it_plays(self) -> bool:
+        """Looks for layers that compute otherwise in training, and at what the module computes."""
+        if any(isinstance(one, _BatchNorm | _DropoutNd) for one in self.module.modules()):
+            return False
+        planes = example_planes(self.config.num_planes).permute(0, 2, 3, 1)
+        found = []
+        for trains in (False, True):
+            with self.users_code("a copy of it"):
+                other = deepcopy(self).train(trains)
+            with seeded(0):
+                found.append(other(planes))
+        return all(
+            torch.equal(ours, theirs)
+            for ours, theirs in zip(found[0][:2], found[1][:2], strict=True)
+        )
 
     def forward(
         self, planes: Tensor, num_steps: int | None = None, legal: Tensor | None = None
@@ -53,12 +77,14 @@ class TrainedModule(nn.Module):
             planes = unpack_bitboards(planes)
         boards = planes.permute(0, 3, 1, 2).contiguous()
         module = cast(StepModule, self.module)
-        state = module.initial_state(len(boards))
         policies, outcomes = [], []
-        for _ in range(num_steps or self.config.time_steps):
-            policy, wdl, state = module.forward(boards, state)
-            policies.append(policy if legal is None else policy.gather(1, legal))
-            outcomes.append(wdl)
+        with self.users_code("a time step"):
+            state = module.initial_state(len(boards))
+            for _ in range(num_steps or self.config.time_steps):
+                output = module.forward(boards, state)
+                policy, wdl, state = answer_of(output, len(boards), self._name)
+                policies.append(policy if legal is None else policy.gather(1, legal))
+                outcomes.append(wdl)
         answers = self._accumulated(policies), self._accumulated(outcomes)
         return NetOutput(*answers, membranes=[], rates=[])
 
@@ -69,6 +95,33 @@ class TrainedModule(nn.Module):
             return stacked.cumsum(0)
         steps = torch.arange(1, len(outputs) + 1, device=stacked.device)
         return stacked * steps[:, None, None]
+
+    def users_code(self, what: str) -> AbstractContextManager[None]:
+        """For what runs code of the module, which messages call so."""
+        return users_code(self._name, what)
+
+    def train(self, mode: bool = True) -> Self:
+        """Go into training, or into play."""
+        with self.users_code("train" if mode else "eval"):
+            return super().train(mode)
+
+    @torch.no_grad()
+    def require_finite(self, planes: Tensor) -> None:
+        """Raise NetworkError where the module gives a number that is none: what and where.
+
+        planes: int64[B, P]; nothing of the module changes.
+        """
+        output = deepcopy(self)(planes)
+        for name, answers in (("policy", output.policy), ("win/draw/loss", output.wdl)):
+            bad = answers.isfinite().logical_not().nonzero()
+            if len(bad):
+                step, row, column = bad[0].tolist()
+                board = placement(planes[row].cpu().numpy().view(np.uint64))
+                raise NetworkError(
+                    f"{self._name}: {name} is {float(answers[step, row, column])} in step "
+                    f"{step + 1} of {board}, in training; if weights have grown too large, lower "
+                    "--lr"
+                )
 
     def exported(self) -> ModuleNet:
         """The network with the weights that it has now."""
