@@ -22,11 +22,10 @@ from vecchess.bench.entrants import CHECKED, CONTINUOUS, FIXED, OwnEntrant, open
 from vecchess.bench.inference import prepared, row, torch_set_up
 from vecchess.bench.paired_timing import Count, Laps, core_share, ratio, time_in_turns
 from vecchess.config.bench_settings import InferenceBench
-from vecchess.networks.step_function import exact_convolutions
-from vecchess.networks.step_module import unpacked
 from vecchess.inference.requests import Requests
 from vecchess.networks.module_net import ModuleNet, create_module_net
-from vecchess.networks.step_module import StepModule
+from vecchess.networks.step_function import exact_convolutions
+from vecchess.networks.step_module import StepModule, unpacked
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 

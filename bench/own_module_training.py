@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vecchess.config import TrainConfig, build
-from vecchess.networks.step_module import unpacked
 from vecchess.networks.module_net import ModuleNet, create_module_net
+from vecchess.networks.step_module import unpacked
 from vecchess.runtime.freed_memory import keep_freed_memory
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow

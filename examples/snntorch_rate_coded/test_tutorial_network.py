@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from tests.networks.slots import is_the_same_in_any_slot, served
 
-from vecchess.networks.step_module import unpacked
 from vecchess.networks.module_net import create_module_net
+from vecchess.networks.step_module import unpacked
 from vecchess.selfplay.worker.random_requests import random_requests
 
 NET, ROWS = "module:examples.snntorch_rate_coded.served:make?steps=4", 8

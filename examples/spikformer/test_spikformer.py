@@ -15,8 +15,8 @@ from examples.spikformer.served import make
 from examples.spikformer.spikformer import SelfAttention, Spikformer
 from spikingjelly.activation_based import functional
 
-from vecchess.networks.step_module import unpacked
 from vecchess.networks.module_net import create_module_net
+from vecchess.networks.step_module import unpacked
 from vecchess.selfplay.worker.random_requests import random_requests
 
 ROWS = 32  # as many as a chunk
