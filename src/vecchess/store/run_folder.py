@@ -1,6 +1,6 @@
 """The folder of one run: its paths and small files, and the lock that one writer holds.
 
-runs/<name>/  config.toml  pins.json  inputs/<setting>/*  run_id  status.json  metrics.jsonl
+runs/<name>/  config.toml  pins.json  inputs/<setting>/*  run_id  launch  status.json  metrics.jsonl
               games/*.npz  games/manifest.jsonl  nets/*.safetensors  live/*.npz  inflight/*.npz
               cuts/*.npz  log.jsonl
 
@@ -32,6 +32,7 @@ from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.shard import read_shards
 
 RUN_ID_FILE = "run_id"
+LAUNCH_FILE = "launch"
 LATEST = "nets/latest.json"
 """Names the newest network."""
 MACHINES = "machines"
@@ -104,6 +105,18 @@ class RunFolder:
         if not _RUN_ID.fullmatch(text):
             raise DataError(f"{self.path / RUN_ID_FILE} is damaged: it holds no id of a run")
         return text
+
+    @property
+    def launch(self) -> str:
+        """The id of the torchrun job that began or resumed this run last; "" where none did."""
+        if LAUNCH_FILE not in retried(lambda: list_folder(self.path)):
+            return ""
+        data = retried(lambda: read_file(self.path / LAUNCH_FILE))
+        return data.decode(errors="replace").removesuffix("\n")
+
+    def write_launch(self, launch: str) -> None:
+        """Note that the torchrun job of that id works on this run."""
+        write_atomically(self.path / LAUNCH_FILE, f"{launch}\n".encode())
 
     def create(self) -> None:
         """Make the folders and the run's id; raises ConfigError where that is not allowed."""

@@ -12,7 +12,7 @@ Decision 218.
 import hashlib
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -193,6 +193,22 @@ def check_resumable(run: RunFolder, config: PlayConfig) -> None:
             )
     if _has_other_tables(pins, config):
         raise ConfigError(f"{config.tree.syzygy} holds other tables than when {run.path} began")
+
+
+def changed_settings(run: RunFolder, config: PlayConfig, ignored: Collection[str]) -> list[str]:
+    """What ``config``, whose paths are absolute, has otherwise than ``run``: "lr = 0.1, not 0.2".
+
+    Other places of the same inputs are no change, nor are the settings ``ignored``. Raises as
+    ``check_resumable``.
+    """
+    pins, before = RunPins.of(run), build(type(config), read_toml(run.config))
+    return [
+        f"{name} = {old!s}, not {new!s}"
+        for name, section, _ in leaf_fields(type(config))
+        if (old := _value(before, name, section)) != (new := _value(config, name, section))
+        and name not in ignored
+        and not _is_same_input(pins, name, new)
+    ]
 
 
 def note_start(run: RunFolder, config: PlayConfig) -> list[str]:

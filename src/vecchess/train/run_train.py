@@ -27,6 +27,7 @@ from vecchess.store.run_folder import MACHINES, RunFolder
 from vecchess.store.run_pins import (
     RunPins,
     absolute_paths,
+    changed_settings,
     check_resumable,
     has_pins,
     note_start,
@@ -47,7 +48,7 @@ from vecchess.train.dataset_source import (
     kept_data,
     shard_folders,
 )
-from vecchess.train.distributed.environment import Cluster, local_ranks
+from vecchess.train.distributed.environment import Cluster, launch_id, local_ranks
 from vecchess.train.distributed.launch import run_ranks
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.distributed.shared_settings import OWN, settings_from_rank0
@@ -93,9 +94,9 @@ def train_run(
     place = local_ranks(devices, cluster, os.environ)[0]
     if flags is None:
         run = _machine_folder(folder, place.node)
-        check_settings(
-            _with_kept_files(config, run) if resume else config, devices, place.world_size
-        )
+        goes_on = resume or launch_id(os.environ)
+        kept = _with_kept_files(config, run) if goes_on else config
+        check_settings(kept, devices, place.world_size)
     elif place.node == 0:
         raise ConfigError(
             f"{folder} is not a run: it has no config.toml; only further machines can do without, "
@@ -122,7 +123,9 @@ def train_rank(
     stop.set_action(OnSignal.SET_FLAG)
     given = settings_from_rank0(config, flags, ranks)
     ranks.require_same(given.model_dump_json(exclude=OWN))
-    folder = _shared_folder(folder, given, resume, ranks)
+    if launch := launch_id(os.environ):
+        ranks.end_soon_if(lambda: bool(stop.reason))
+    folder, resume = _shared_folder(folder, given, resume, ranks, launch)
     run = _machine_folder(folder, ranks.node)
     config = _with_kept_files(given, run) if resume else given
     if flags is not None:
@@ -144,6 +147,8 @@ def train_rank(
             spread_latest(run, ranks)
         if ranks.is_main:
             _refuse_fewer_iterations(trainer)
+            if launch:
+                run.write_launch(launch)
             changes = run.write_config(to_toml(absolute_paths(given)))
             if status is not None:
                 status.log.write_changes(changes)
@@ -286,17 +291,41 @@ def check_settings(config: TrainConfig, devices: list[Device], num_ranks: int) -
         check_search(config.tree, share, devices)
 
 
-def _shared_folder(folder: Path, config: TrainConfig, resume: bool, ranks: Ranks) -> Path:
-    """Rank 0's folder, on all ranks; raises ConfigError where this run may not write there."""
+def _shared_folder(
+    folder: Path, config: TrainConfig, resume: bool, ranks: Ranks, launch: str
+) -> tuple[Path, bool]:
+    """Rank 0's folder, and whether the run there is resumed, on all ranks.
+
+    A run that torchrun's job ``launch`` began is resumed when that job starts its ranks again.
+    Raises ConfigError where this run may not write there, or where only another rank sees it.
+    """
     run = RunFolder(folder)
+    if launch:
+        seen = [one["seen"] for one in ranks.gather_object({"seen": run.has_begun})]
+        if True in seen[1:] and not seen[0]:
+            other = seen.index(True)
+            raise ConfigError(
+                f"rank {other} on {ranks.hosts[other]} has the run {folder}, rank 0 on "
+                f"{ranks.hosts[0]} does not see it: give a --run-dir that all machines share"
+            )
+    if ranks.is_main and run.has_begun and not resume:
+        resume = bool(launch) and run.launch == launch
+        if not resume:
+            raise ConfigError(
+                f"{folder} holds a run already: add --resume, or choose another folder"
+            )
+        if changes := changed_settings(run, absolute_paths(config), OWN):
+            raise ConfigError(
+                f"{folder} holds a run that this torchrun began with {', '.join(changes)}: start "
+                "with the same flags, variables and files, add --resume, or choose another folder"
+            )
     if ranks.is_main and resume:
         run = RunFolder.existing(folder)
         if "objective" not in read_toml(run.config):
             raise ConfigError(f"{run.path} is no training run: it was made by vecchess selfplay")
         check_resumable(run, absolute_paths(config))
-    elif ranks.is_main and run.has_begun:
-        raise ConfigError(f"{folder} holds a run already: add --resume, or choose another folder")
-    return Path(ranks.broadcast_object({"folder": str(folder)})["folder"])
+    found = ranks.broadcast_object({"folder": str(folder), "resume": resume})
+    return Path(found["folder"]), bool(found["resume"])
 
 
 def _refuse_fewer_iterations(trainer: Trainer) -> None:

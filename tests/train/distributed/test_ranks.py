@@ -212,6 +212,17 @@ def test_after_a_broken_connection_a_silent_rank_is_named_sooner(meeting: Meetin
     assert all(str(end).startswith(f"rank 2 on {HOST} did not answer for 0.4 s") for end in ends)
 
 
+def test_while_torchrun_ends_the_ranks_a_silent_one_is_named_sooner(meeting: Meeting) -> None:
+    first, second = (meeting.add(info_of(rank, starter="torchrun")) for rank in (0, 1))
+    on_all([first, second], meet)
+    first.end_soon_if(lambda: True)
+    stop(second)
+    with pytest.raises(RankLost) as error:
+        first.heartbeat("SIGTERM", False)
+    line = f"rank 1 on {HOST} did not answer for 0.4 s: every rank ends; torchrun starts them again"
+    assert str(error.value).startswith(line)
+
+
 def test_ranks_at_different_operations_are_a_bug_that_is_named(meeting: Meeting) -> None:
     ranks = meeting.of(2)
     ends = at_once(lambda: ranks[0].heartbeat("", False), lambda: ranks[1].barrier())

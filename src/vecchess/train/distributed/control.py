@@ -35,7 +35,7 @@ LOST_S = 10.0
 """A rank without a heart-beat for so long is lost. A call into C that holds Python's lock for so
 long looks the same."""
 BROKEN_LOST_S = 3.0
-"""The same once a connection between ranks broke: some rank has died."""
+"""The same once a connection between ranks broke, or torchrun ends them: some rank has died."""
 GRACE_S = 3.0
 """Other ranks wait so much longer for rank 0 than it waits for them: it names who is missing."""
 TOGETHER_S = 0.2
@@ -47,6 +47,7 @@ ResultT = TypeVar("ResultT")
 MOST_BYTES = 1 << 24
 MOST_LINE = 1000
 RESUME = "every rank ends; start all machines again with --resume"
+RESTARTS = "every rank ends; torchrun starts them again while it has restarts left"
 
 
 class SharedError(VecchessError):
@@ -100,6 +101,10 @@ class ControlPlane:
         self._failed_children = failed_children
         self._entered = self._num_exchanges = 0
         self._end: RunEnd | None = None
+        self.is_ending: Callable[[], bool] = lambda: False
+        """Whether a launcher that restarts ranks has asked this one to end: some rank may be dead
+        already, and a silent one is lost sooner."""
+        self._again = RESTARTS if info.starter == "torchrun" else RESUME
         self._lost_s, self._last_call = LOST_S, monotonic()
         self._beats: dict[int, tuple[bytes, float]] = {}  # by rank: the last one, and when seen
         self._task: tuple[Callable[[], Any], Future[Any]] | None = None
@@ -213,14 +218,14 @@ class ControlPlane:
         self._raise(self._post(self._loss([0] if self._info.rank else late, when)))
 
     def _blame_network(self, reason: str) -> NoReturn:
-        line = f"all ranks answer, but {reason} (is the network between them whole?): {RESUME}"
+        line = f"all ranks answer, but {reason} (is the network between them whole?): {self._again}"
         self._raise(self._post(RunEnd(line, RankLost.exit_code, is_lost=True)))
 
     def _loss(self, ranks: Iterable[int], what: str) -> RunEnd:
         """The end of the run because of lost ranks."""
         lost = tuple(sorted(ranks))
         names = " and ".join(f"rank {rank} on {self._host(rank)}" for rank in lost)
-        return RunEnd(f"{names} {what}: {RESUME}", RankLost.exit_code, is_lost=True, lost=lost)
+        return RunEnd(f"{names} {what}: {self._again}", RankLost.exit_code, is_lost=True, lost=lost)
 
     def _host(self, rank: int) -> str:
         if self.hosts:
@@ -312,8 +317,9 @@ class ControlPlane:
         for rank, beat in self._read_beats():
             if beat != self._beats.get(rank, (b"", 0.0))[0]:
                 self._beats[rank] = beat, now
-        silent = [rank for rank, (_, seen) in self._beats.items() if now > seen + self._lost_s]
-        return self._loss(silent, f"did not answer for {self._lost_s:g} s") if silent else None
+        lost_s = min(self._lost_s, BROKEN_LOST_S) if self.is_ending() else self._lost_s
+        silent = [rank for rank, (_, seen) in self._beats.items() if now > seen + lost_s]
+        return self._loss(silent, f"did not answer for {lost_s:g} s") if silent else None
 
     def _read_beats(self) -> Iterable[tuple[int, bytes]]:
         """The heart-beats of all ranks that have come."""

@@ -71,6 +71,11 @@ def local_ranks(
     return _started_here(len(devices), cluster)
 
 
+def launch_id(environ: Mapping[str, str]) -> str:
+    """The id of torchrun's job, which stays when it starts the ranks again; "" without torchrun."""
+    return environ.get("TORCHELASTIC_RUN_ID", "") if "RANK" in environ else ""
+
+
 def device_of(info: RankInfo, devices: list[Device]) -> Device:
     """The device of a rank. Where srun gives each task one GPU, a rank sees only its own."""
     return devices[info.local_rank] if len(devices) > 1 else devices[0]

@@ -166,6 +166,12 @@ class Ranks:
                 "the same flags, variables and files"
             )
 
+    def end_soon_if(self, is_ending: Callable[[], bool]) -> None:
+        """Take a silent rank for lost sooner while ``is_ending()``, which the control thread calls,
+        is true: see ``ControlPlane.is_ending``."""
+        if self._control is not None:
+            self._control.is_ending = is_ending
+
     @contextmanager
     def timeout(self, timeout_s: float) -> Iterator[None]:
         """Ranks wait up to ``timeout_s`` for each other within the block; all ranks enter it."""
