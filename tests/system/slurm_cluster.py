@@ -137,7 +137,9 @@ def slurm_cluster(folder: Path) -> Iterator[Slurm]:
     cores = len(os.sched_getaffinity(0))
     places = {"host": socket.gethostname().split(".")[0], "folder": folder, "cores": cores}
     (folder / "slurm.conf").write_text(CONFIG.format(ports=ports, **places))
-    (folder / "gres.conf").write_text("NodeName=node[1-2] Name=gpu Count=8\n")
+    (folder / "gres.conf").write_text(f"Name=gpu File={folder}/gpu[0-7]\n")
+    for number in range(8):
+        (folder / f"gpu{number}").touch()
     slurm = Slurm(folder, {})
     commands = {
         "ctld": ["slurmctld", "-D"],

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.commands import inside
 from vecchess.config import SelfplayConfig
+from vecchess.monitor.bottleneck import LABELS
 from vecchess_cli.root import load_command
 
 ROOT = Path(__file__).parent.parent.parent
@@ -68,6 +70,22 @@ def test_their_flags_exist(template: Path, tmp_path: Path) -> None:
         assert ("--resume" in match[2].split()) == resumes
         known = {name for option in load_command(match[1]).params for name in option.opts}
         assert set(re.findall(r"(?<!\S)--[\w-]+", match[2])) <= known
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
+def test_what_their_comments_point_at_exists(template: Path, tmp_path: Path) -> None:
+    """Words to look for are those of ``vecchess``, and so are commands and their options."""
+    text = " ".join(
+        line.strip("# ") for line in template.read_text().splitlines() if line[:1] == "#"
+    )
+    labels = set(re.findall(r'"(Limited[^"]*|\w+-bound)"', text))
+    assert labels == set(LABELS.values()) - {"Starved"}
+    for row in re.findall(r'line "(\w+)" in the summary', text):
+        few = ["--games", 2, "--net", "material", "--max-plies", 10, "--gpus", "cpu", "--quiet"]
+        assert f"\n{row} " in inside("selfplay", *few, "--run-dir", tmp_path).stdout
+    for command, flags in re.findall(r"`vecchess (\w+)([^`]*)`", text):
+        known = {name for option in load_command(command).params for name in option.opts}
+        assert set(re.findall(r"(?<!\S)--[\w-]+", flags)) <= known
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
