@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -38,7 +39,12 @@ from ray.cluster_utils import Cluster
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
 cluster.add_node(num_cpus=1)
 print(cluster.address, flush=True)
-sys.stdin.read()
+for line in sys.stdin:
+    if line == "add\\n":
+        added = cluster.add_node(num_cpus=1)
+    else:
+        cluster.remove_node(added, allow_graceful=False)
+    print(line, end="", flush=True)
 cluster.shutdown()
 """
 
@@ -47,7 +53,18 @@ class Cluster(NamedTuple):
     """A cluster that runs, and the process that started it."""
 
     address: str
-    pid: int
+    process: "subprocess.Popen[str]"
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def change(self, what: str) -> None:
+        """ "add" a node, or "kill" it."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(what, file=self.process.stdin, flush=True)
+        assert next(line for line in self.process.stdout if line == f"{what}\n")
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +80,7 @@ def cluster() -> Iterator[Cluster]:
     )
     assert process.stdout is not None
     lines = iter(process.stdout.readline, "")
-    yield Cluster(next(line.strip() for line in lines if line[:1].isdecimal()), process.pid)
+    yield Cluster(next(line.strip() for line in lines if line[:1].isdecimal()), process)
     process.communicate()
 
 
@@ -72,7 +89,10 @@ def processes_on(
     cluster: Cluster, wanted: NodeRequest
 ) -> Iterator[tuple[StopSignals, list[RemoteProcess]]]:
     stop = StopSignals()
-    with connect_ray(cluster.address) as ray, processes_on_nodes(ray, wanted, stop) as processes:
+    with (
+        connect_ray(cluster.address) as ray,
+        processes_on_nodes(ray, wanted, stop, print) as processes,
+    ):
         yield stop, processes
 
 
@@ -159,14 +179,17 @@ def test_resources_in_use_are_waited_for_for_a_while(
 ) -> None:
     monkeypatch.setattr("vecchess.ray_launcher.ray_cluster.PLACE_S", 2.0)
     stop = StopSignals()
-    with connect_ray(cluster.address) as ray, processes_on_nodes(ray, NodeRequest(1, 0, 1), stop):
+    with (
+        connect_ray(cluster.address) as ray,
+        processes_on_nodes(ray, NodeRequest(1, 0, 1), stop, print),
+    ):
         with (
             pytest.raises(ConfigError, match="no room"),
-            processes_on_nodes(ray, NodeRequest(2, 0, 1), stop),
+            processes_on_nodes(ray, NodeRequest(2, 0, 1), stop, print),
         ):
             pass
         stop.request_stop("SIGTERM")
-        with processes_on_nodes(ray, NodeRequest(2, 0, 1), stop) as processes:
+        with processes_on_nodes(ray, NodeRequest(2, 0, 1), stop, print) as processes:
             assert processes == []
 
 
@@ -176,7 +199,7 @@ def test_a_fleet_of_two_plays_and_goes_on(cluster: Cluster, tmp_path: Path) -> N
     summary = last_json(done)
     assert [node["exit_code"] for node in summary["nodes"]] == [0, 0]
     assert {node["output"]["games"] for node in summary["nodes"]} == {4}
-    assert f"/1 | written to  {tmp_path}/1" in done.stderr
+    assert re.search(f"/1 \\| written to +{tmp_path}/1\n", done.stderr)
     seeds = [
         (tmp_path / str(i) / "config.toml").read_text().count(f"seed = {5 + i}") for i in (0, 1)
     ]
@@ -244,3 +267,36 @@ def test_where_an_actor_is_lost_all_save(cluster: Cluster, tmp_path: Path) -> No
     while reasons() != ["SIGTERM"] * 2 and time.monotonic() < deadline:
         time.sleep(0.1)
     assert reasons() == ["SIGTERM"] * 2
+
+
+def test_a_second_start_stops_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    with running(cluster, "selfplay", "--nodes", 2, *LONG, "--run-dir", tmp_path) as first:
+        wait_until(lambda: has_games(tmp_path), first)
+        with running(cluster, "selfplay", "--nodes", 2, *LONG, "--run-dir", tmp_path) as second:
+            _, text = second.communicate(timeout=120)
+        assert second.returncode == 2
+        assert text.startswith(f"vecchess: error: another vecchess is writing to {tmp_path}: ")
+        first.send_signal(signal.SIGTERM)
+        out, text = first.communicate(timeout=120)
+    assert first.returncode == 75, text
+    for node in (0, 1):
+        assert re.search(f"/{node} \\| written to +{tmp_path}/{node}\n", out)
+
+
+def test_a_dead_node_is_a_line_and_the_next_start_does_not_wait_for_it(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Ray's own lines about it reach no stream; once it knows, the cluster is too small."""
+    cluster.change("add")
+    fleet = ["selfplay", "--nodes", 3, *LONG, "--run-dir", tmp_path]
+    with running(cluster, *fleet) as process:
+        wait_until(lambda: has_games(tmp_path) and (tmp_path / "2" / "run_id").exists(), process)
+        cluster.change("kill")
+        out, text = process.communicate(timeout=120)
+    assert process.returncode == 1, text
+    assert re.search(r"/\d is lost: ", text)
+    assert "state-dump" not in out + text
+    with running(cluster, *fleet) as process:
+        _, text = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "the cluster has too few such nodes (2 with 1 and 0)" in text

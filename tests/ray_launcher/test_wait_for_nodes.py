@@ -36,12 +36,12 @@ def waited(*processes: Scripted, stopped_by: str = "") -> tuple[list[NodeResult]
     return results, lines, joined_code(results, stop.reason)
 
 
-def test_lines_have_the_node_before_them_and_the_last_output_is_kept() -> None:
+def test_lines_have_the_node_before_them_and_their_output_is_kept() -> None:
     first = Scripted("a/0", [[("err", "one"), ("out", "{}")], [("err", "two"), ("ended", 0)]])
     second = Scripted("b/1", [[("out", "no"), ("out", "yes"), ("ended", 0)]])
     results, lines, code = waited(first, second)
     assert (lines, code) == (["a/0 | one", "a/0 | two"], 0)
-    assert results == [NodeResult("b/1", 0, "yes"), NodeResult("a/0", 0, "{}")]
+    assert results == [NodeResult("b/1", 0, "no\nyes"), NodeResult("a/0", 0, "{}")]
     assert (first.stops, second.stops) == (0, 0)
 
 

@@ -1,7 +1,8 @@
 """``vecchess ray``: the same commands on the nodes of a Ray cluster."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
@@ -11,11 +12,11 @@ import typer
 
 from vecchess_cli.commands import selfplay, train
 from vecchess_cli.options import PanelCommand, command_group
-from vecchess_cli.output import note, print_json
+from vecchess_cli.output import note, print_json, results
 
 if TYPE_CHECKING:
     from vecchess.ray_launcher.ray_cluster import RemoteProcess
-    from vecchess.ray_launcher.run_ray import CommandsFor
+    from vecchess.ray_launcher.run_ray import CommandsFor, NodeResult
 
 app = command_group("Play or train on the nodes of a Ray cluster.")
 Nodes = Annotated[int, typer.Option(help="Nodes to take part.", min=1)]
@@ -59,7 +60,8 @@ def ray_selfplay(
     seed = settings.seed if has_seed else fleet_seed(run_dir)
     has_settings = has_seed or bool(given["config"])
     commands = selfplay_commands(context.args, run_dir, own, seed, has_settings, nodes)
-    return _run(lambda _: commands, address, (nodes, gpus_per_node, cpus_per_node), given["json"])
+    request, lock = (nodes, gpus_per_node, cpus_per_node), _only_start(run_dir, True)
+    return _run(lambda _: commands, address, request, lock, given["json"])
 
 
 @app.command("train", cls=PanelCommand, context_settings=PASSES_ON)
@@ -95,7 +97,9 @@ def ray_train(
         meeting = processes[0].address, processes[0].free_port()
         return training_commands(context.args, own, nodes, *meeting)
 
-    return _run(commands_for, address, (nodes, gpus_per_node, cpus_per_node), given["json"])
+    request = nodes, gpus_per_node, cpus_per_node
+    lock = _only_start(given["run_dir"], False) if given["run_dir"] else nullcontext()
+    return _run(commands_for, address, request, lock, given["json"])
 
 
 def _values(command: Callable[..., int], arguments: list[str]) -> dict[str, Any]:
@@ -118,14 +122,46 @@ def _device(gpus: str, gpus_per_node: int) -> list[str]:
 
 
 def _run(
-    commands_for: "CommandsFor", address: str | None, request: tuple[int, ...], wants_json: bool
+    commands_for: "CommandsFor",
+    address: str | None,
+    request: tuple[int, ...],
+    lock: AbstractContextManager[None],
+    wants_json: bool,
 ) -> int:
     """Run a command on each node and print the results; returns one exit code for all."""
     from vecchess.ray_launcher.ray_cluster import NodeRequest
     from vecchess.ray_launcher.run_ray import run_on_nodes
 
-    code, results = run_on_nodes(commands_for, address, NodeRequest(*request), note)
+    code, ends = run_on_nodes(commands_for, address, NodeRequest(*request), note, lock)
     if wants_json:
-        nodes = [end._asdict() | {"output": json.loads(end.output or "null")} for end in results]
-        print_json({"schema": SCHEMA, "exit_code": code, "nodes": nodes})
+        print_json({"schema": SCHEMA, "exit_code": code, "nodes": list(map(_facts, ends))})
+    else:
+        found = results()
+        for end in sorted(ends, key=lambda end: int(end.name.rpartition("/")[2])):
+            for line in end.output.splitlines():
+                found.print(f"{end.name} | {line}", markup=False)
     return code
+
+
+def _facts(result: "NodeResult") -> dict[str, Any]:
+    """A node's result for JSON, with the summary that it wrote in its last line."""
+    last = result.output.rpartition("\n")[2]
+    return result._asdict() | {"output": json.loads(last or "null")}
+
+
+@contextmanager
+def _only_start(run_dir: Path, is_fleet: bool) -> Iterator[None]:
+    """Hold the lock of a fleet's folder for a block, or try that of a training, which its first
+    node takes. Raises ConfigError where another start has it."""
+    from vecchess.errors import ConfigError
+    from vecchess.store.run_folder import RunFolder
+
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"cannot make {run_dir}: {error.strerror}") from None
+    with ExitStack() as stack:
+        stack.enter_context(RunFolder(run_dir).locked())
+        if not is_fleet:
+            stack.close()
+        yield

@@ -11,13 +11,14 @@ import os
 import socket
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from time import monotonic
 from typing import Any, NamedTuple
 
 from vecchess.errors import ConfigError, WorkerDied
 from vecchess.ray_launcher.node_process import NodeProcess
 from vecchess.runtime.json_pipe import Message
+from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import StopSignals
 
 PLACE_S = 60.0
@@ -75,7 +76,7 @@ class RemoteProcess:
 
 @contextmanager
 def connect_ray(address: str | None) -> Iterator[Any]:
-    """Connect to a cluster for a block, which gets the module ``ray``.
+    """Connect to a cluster for a block, which gets the module ``ray``; its stdout is discarded.
 
     ``address`` None takes RAY_ADDRESS, or else this machine alone. Raises ConfigError where that
     fails. Handlers of signals are to be installed within the block: Ray installs one for SIGTERM.
@@ -89,27 +90,27 @@ def connect_ray(address: str | None) -> Iterator[Any]:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if address == "local":
         quiet["include_dashboard"] = False
-    try:
-        ray.init(address, **quiet)
-    except Exception as error:  # Ray raises Exception itself, too
-        raise ConfigError(f"no Ray cluster at {address}: {_reason(error)}") from None
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
+    # where a node dies Ray prints the last 20 lines of its log to stdout, which no option turns off
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        try:
+            ray.init(address, **quiet)
+        except Exception as error:  # Ray raises Exception itself, too
+            raise ConfigError(f"no Ray cluster at {address}: {_reason(error)}") from None
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
 
 
 @contextmanager
 def processes_on_nodes(
-    ray: Any, request: NodeRequest, stop: StopSignals
+    ray: Any, request: NodeRequest, stop: StopSignals, report_line: ReportLine
 ) -> Iterator[list[RemoteProcess]]:
     """Processes on nodes of their own, for a block; none where ``stop`` came before nodes were
-    booked. Raises ConfigError where the cluster is too small.
+    booked. ``report_line`` is told of a wait. Raises ConfigError where the cluster is too small.
     """
-    nodes = {node["NodeID"]: node for node in ray.nodes() if node["Alive"]}
-    _require_room(request, list(nodes.values()))
-    with _group(request, stop) as group:
-        yield [] if stop.reason else _processes(ray, request, group, nodes)
+    with _group(ray, request, stop, report_line) as group:
+        yield [] if stop.reason else _processes(ray, request, group)
 
 
 def _require_answer(address: str) -> None:
@@ -125,8 +126,14 @@ def _require_answer(address: str) -> None:
         ) from None
 
 
-def _require_room(request: NodeRequest, nodes: list[dict[str, Any]]) -> None:
+def _living_nodes(ray: Any) -> dict[str, dict[str, Any]]:
+    """By its id, each node that Ray does not know to be dead."""
+    return {node["NodeID"]: node for node in ray.nodes() if node["Alive"]}
+
+
+def _require_room(request: NodeRequest, ray: Any) -> None:
     """Raise ConfigError where the cluster has too few nodes of this size, free or in use."""
+    nodes = _living_nodes(ray).values()
     had = [tuple(node["Resources"].get(name, 0.0) for name in ("CPU", "GPU")) for node in nodes]
     wanted = request.cpus_per_node, request.gpus_per_node
     if sum(cpus >= wanted[0] and gpus >= wanted[1] for cpus, gpus in had) < request.nodes:
@@ -139,32 +146,44 @@ def _require_room(request: NodeRequest, nodes: list[dict[str, Any]]) -> None:
 
 
 @contextmanager
-def _group(request: NodeRequest, stop: StopSignals) -> Iterator[Any]:
-    """Book a placement group for a block; not waited for once ``stop`` came."""
+def _group(
+    ray: Any, request: NodeRequest, stop: StopSignals, report_line: ReportLine
+) -> Iterator[Any]:
+    """Book a placement group for a block; not waited for once ``stop`` came.
+
+    While it waits, each look at the cluster may find that a node is dead, which Ray notices late.
+    """
     from ray.util.placement_group import placement_group, remove_placement_group
 
+    _require_room(request, ray)
     bundle = {"CPU": request.cpus_per_node, "GPU": request.gpus_per_node}
     wanted = {name: count for name, count in bundle.items() if count}
     group = placement_group([wanted] * request.nodes, strategy="STRICT_SPREAD")
-    deadline = monotonic() + PLACE_S
+    deadline, is_told = monotonic() + PLACE_S, False
     try:
         while not group.wait(WAIT_S) and not stop.reason:
+            _require_room(request, ray)
             if monotonic() > deadline:
                 raise ConfigError(
                     f"no room for --nodes {request.nodes} within {PLACE_S:g} s: CPUs or GPUs of "
                     "the cluster are in use; see `ray status`"
                 )
+            if not is_told:
+                report_line(
+                    f"waiting up to {PLACE_S:g} s for --nodes {request.nodes}: CPUs or GPUs of "
+                    "the cluster are in use, or a node has died"
+                )
+                is_told = True
         yield group
     finally:
         remove_placement_group(group)
 
 
-def _processes(
-    ray: Any, request: NodeRequest, group: Any, nodes: dict[str, dict[str, Any]]
-) -> list[RemoteProcess]:
+def _processes(ray: Any, request: NodeRequest, group: Any) -> list[RemoteProcess]:
     from ray.util.placement_group import placement_group_table
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+    nodes = _living_nodes(ray)
     amounts = {"num_cpus": request.cpus_per_node, "num_gpus": request.gpus_per_node}
     processes = []
     for index, node_id in sorted(placement_group_table(group)["bundles_to_node_id"].items()):

@@ -4,6 +4,7 @@ import os
 import signal
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from time import sleep
 from typing import NamedTuple, Protocol
@@ -48,24 +49,29 @@ class NodeResult(NamedTuple):
     exit_code: int
     """Exit code of vecchess; 1 where the node was lost or the command killed."""
     output: str
-    """The last line on its stdout: its summary, with ``--json``."""
+    """What it wrote to stdout: its summary."""
 
 
 def run_on_nodes(
-    commands_for: CommandsFor, address: str | None, request: NodeRequest, report_line: ReportLine
+    commands_for: CommandsFor,
+    address: str | None,
+    request: NodeRequest,
+    report_line: ReportLine,
+    lock: AbstractContextManager[None],
 ) -> tuple[int, list[NodeResult]]:
     """Run a command on each node in this folder, with this process's VECCHESS_ variables.
 
     Returns the joined exit code, and how each ended, where any began. ``report_line`` gets the
-    nodes' lines. Raises ConfigError where Ray or the cluster lacks what is asked for, WorkerDied
-    where a node cannot start its command.
+    nodes' lines; ``lock`` is held once the cluster answers. Raises ConfigError where Ray or the
+    cluster lacks what is asked for, WorkerDied where a node cannot start its command.
     """
     results: list[NodeResult] = []
     settings = {name: value for name, value in os.environ.items() if name.startswith("VECCHESS_")}
     with (
         connect_ray(address) as ray,
+        lock,
         StopSignals(interrupts=True) as stop,
-        processes_on_nodes(ray, request, stop) as processes,
+        processes_on_nodes(ray, request, stop, report_line) as processes,
     ):
         if processes:
             for process, command in zip(processes, commands_for(processes), strict=True):
@@ -83,7 +89,7 @@ def wait_for_nodes(
     gets every line on stderr, with the node's name before it.
     """
     results: dict[str, NodeResult] = {}
-    output: dict[str, str] = {}
+    output: dict[str, list[str]] = {process.name: [] for process in processes}
     is_stopping = False
     while running := [process for process in processes if process.name not in results]:
         for process in running:
@@ -92,10 +98,10 @@ def wait_for_nodes(
                 if message["kind"] == "err":
                     report_line(f"{name} | {message['line']}")
                 elif message["kind"] == "out":
-                    output[name] = message["line"]
+                    output[name].append(message["line"])
                 else:
                     code, outcome = _outcome(message, is_stopping)
-                    results[name] = NodeResult(name, code, output.get(name, ""))
+                    results[name] = NodeResult(name, code, "\n".join(output[name]))
                     if outcome:
                         report_line(f"{name} {outcome}")
         if not is_stopping and (stop.reason or any(end.exit_code for end in results.values())):

@@ -9,6 +9,7 @@ from vecchess.train.distributed.environment import (
     RankInfo,
     device_of,
     first_host,
+    launch_id,
     local_ranks,
 )
 
@@ -54,6 +55,11 @@ def test_torchrun_places_one_rank() -> None:
     [info] = local_ranks(GPUS, Cluster(), TORCHRUN)
     assert info == RankInfo(5, 8, 1, 4, 1, 2, "gpu-1", 29400, "torchrun")
     assert device_of(info, GPUS) == GPUS[1]
+
+
+def test_the_id_of_a_job_counts_for_its_ranks_alone() -> None:
+    assert launch_id(TORCHRUN | {"TORCHELASTIC_RUN_ID": "7"}) == "7"
+    assert launch_id({"TORCHELASTIC_RUN_ID": "7"}) == launch_id(TORCHRUN) == ""
 
 
 def test_srun_with_a_task_a_device_places_one_rank() -> None:
