@@ -36,14 +36,14 @@ class Job:
         self.folder, self._iterations, self._environ = folder / "run", iterations, environ
         self.agents: list[subprocess.Popen[bytes]] = []
 
-    def add(self) -> "subprocess.Popen[bytes]":
-        """Start an agent; that of the first serves the rendezvous."""
+    def add(self, ranks: int = 1) -> "subprocess.Popen[bytes]":
+        """Start an agent with so many ranks; that of the first serves the rendezvous."""
         config = f"is_host={int(not self.agents)},keep_alive_interval=1,last_call_timeout=5"
         meet = ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{self._port}", "--rdzv-id=7"]
         command = [
-            sys.executable, "-m", "torch.distributed.run", "--nnodes=1:2", "--nproc-per-node=1",
-            "--max-restarts=1", *meet, f"--rdzv-conf={config}", *PROGRAM[1:], "train", *OPTIONS,
-            "--iterations", self._iterations, "--run-dir", self.folder,
+            sys.executable, "-m", "torch.distributed.run", "--nnodes=1:2", "--max-restarts=1",
+            f"--nproc-per-node={ranks}", *meet, f"--rdzv-conf={config}", *PROGRAM[1:], "train",
+            *OPTIONS, "--iterations", self._iterations, "--run-dir", self.folder,
         ]  # fmt: skip
         with (self.folder.parent / f"agent-{len(self.agents)}.log").open("wb") as log:
             agent = subprocess.Popen(
@@ -89,11 +89,9 @@ class Job:
 
 @contextmanager
 def job(folder: Path, iterations: int, environ: dict[str, str]) -> Iterator[Job]:
-    """A job of two agents, whose processes are killed at the end."""
+    """A job without agents as yet; their processes are killed at the end."""
     one = Job(folder, iterations, environ)
     try:
-        one.add()
-        one.add()
         yield one
     finally:
         for agent in one.agents:
@@ -118,6 +116,8 @@ def test_a_killed_worker_costs_one_restart(
     tmp_path: Path, environ: dict[str, str], victim: int
 ) -> None:
     with job(tmp_path, 6, environ) as one:
+        one.add()
+        one.add()
         one.wait_until(lambda: 2 in one.learnt())
         [worker] = workers_of(one.agents[victim])
         os.kill(worker, signal.SIGKILL)
@@ -129,6 +129,8 @@ def test_a_killed_worker_costs_one_restart(
 
 def test_a_lost_machine_and_one_that_comes_later(tmp_path: Path) -> None:
     with job(tmp_path, 14, SEPARATE) as one:
+        one.add()
+        one.add()
         one.wait_until(lambda: 2 in one.learnt())
         kill(one.agents[1])
         one.wait_until(lambda: "resume" in one.events())
@@ -139,3 +141,12 @@ def test_a_lost_machine_and_one_that_comes_later(tmp_path: Path) -> None:
         assert [agent.returncode for agent in one.agents] == [0, -signal.SIGKILL, 0], one.text()
     assert one.events().count("resume") == 2
     assert one.events(1).count("start") + one.events(1).count("resume") == 2
+
+
+def test_a_killed_rank_beside_the_first_of_its_machine(tmp_path: Path) -> None:
+    with job(tmp_path, 6, {}) as one:
+        agent = one.add(ranks=2)
+        one.wait_until(lambda: 2 in one.learnt())
+        os.kill(max(workers_of(agent)), signal.SIGKILL)
+        one.assert_ends_well(6)
+        assert agent.returncode == 0, one.text()

@@ -95,7 +95,8 @@ def train(
             _plan(flags, stop)
             return 0
         summary = _train(flags, stop)
-        print_result(summary, flags["json"], _shown(summary))
+        if "run_dir" in summary:  # one rank of each machine tells it
+            print_result(summary, flags["json"], _shown(summary))
     return int(summary["exit_code"])
 
 

@@ -77,7 +77,8 @@ def train_run(
 ) -> dict[str, Any]:
     """Train until the last iteration is done or a stop is requested; returns the summary.
 
-    The summary is ready for JSON. ``stop`` requests an early end, and the caller has entered it;
+    The summary is ready for JSON; a rank that torchrun or srun started beside its machine's first
+    has the exit code alone. ``stop`` requests an early end, and the caller has entered it;
     None: no early end. On a machine without the run's settings ``flags`` are given, and ``config``
     is that of ``settings_before_joining``: the rest comes from rank 0. ``quiet`` leaves out the
     progress, ``prints_nothing`` the notes too, which the run keeps.
@@ -157,7 +158,9 @@ def train_rank(
                 closing(MetricsLog(run.path, since, reporter.report_line))
             )
         trainer.train(source, state.save)
-        summary = _summary(trainer, folder) if ranks.is_local_main else {}
+        summary: dict[str, Any] = {"exit_code": exit_code(stop.reason)}
+        if ranks.is_local_main:
+            summary = _summary(trainer, folder)
         if status is not None:
             status.finish(summary)
     return summary
