@@ -13,7 +13,7 @@ def test_a_further_rank_prints_nothing_and_has_the_exit_code(
     code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def train_run(*arguments: Any, **named: Any) -> dict[str, Any]:
-        return {"exit_code": code}
+        return {"run_dir": "run", "net": "run/nets/a.safetensors", "exit_code": code}
 
     monkeypatch.setattr(run_train, "train_run", train_run)
     for option in ([], ["--json"]):

@@ -95,7 +95,7 @@ def train(
             _plan(flags, stop)
             return 0
         summary = _train(flags, stop)
-        if "run_dir" in summary:  # one rank of each machine tells it
+        if "schema" in summary:  # one rank of each machine tells it
             print_result(summary, flags["json"], _shown(summary))
     return int(summary["exit_code"])
 

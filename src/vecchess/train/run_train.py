@@ -62,6 +62,8 @@ from vecchess.train.trainer import Trainer, TrainingSource
 from vecchess.train.training_matches import TrainingMatches
 
 SCHEMA = 1
+OF_FURTHER_RANKS = "run_dir", "net", "exit_code"
+"""What a rank that is not its machine's first has of the summary."""
 IMPORT_TIMEOUT_S = 24 * 3600.0
 """Time that the import of a large PGN file may take."""
 
@@ -78,7 +80,7 @@ def train_run(
     """Train until the last iteration is done or a stop is requested; returns the summary.
 
     The summary is ready for JSON; a rank that torchrun or srun started beside its machine's first
-    has the exit code alone. ``stop`` requests an early end, and the caller has entered it;
+    has ``OF_FURTHER_RANKS`` of it. ``stop`` requests an early end, and the caller has entered it;
     None: no early end. On a machine without the run's settings ``flags`` are given, and ``config``
     is that of ``settings_before_joining``: the rest comes from rank 0. ``quiet`` leaves out the
     progress, ``prints_nothing`` the notes too, which the run keeps.
@@ -158,9 +160,9 @@ def train_rank(
                 closing(MetricsLog(run.path, since, reporter.report_line))
             )
         trainer.train(source, state.save)
-        summary: dict[str, Any] = {"exit_code": exit_code(stop.reason)}
-        if ranks.is_local_main:
-            summary = _summary(trainer, folder)
+        summary = _summary(trainer, folder)
+        if not ranks.is_local_main:
+            summary = {name: summary[name] for name in OF_FURTHER_RANKS}
         if status is not None:
             status.finish(summary)
     return summary
