@@ -1,6 +1,8 @@
 import os
+import re
 from pathlib import Path
 from threading import Thread
+from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel
@@ -17,6 +19,7 @@ from vecchess.config import (
     read_toml,
     to_toml,
 )
+from vecchess.config.load import MODELS
 from vecchess.config.settings import fixed_settings, leaf_fields
 from vecchess.errors import ConfigError
 from vecchess_cli.commands.train import PANELS
@@ -111,6 +114,81 @@ def test_an_error_names_the_flag_and_the_value(flags: dict[str, str], line: str)
     with pytest.raises(ConfigError) as caught:
         load(flags)
     assert str(caught.value) == line
+
+
+OF_ANOTHER_TYPE = {
+    "whole number": ("true", "3.0", "[1]", "{a = 1}", "{}", "1979-05-27", "07:32:00", "'x'"),
+    "number": ("true", "[1.5]", "{a = 1}", "1979-05-27T07:32:00Z", "'x'", "nan", "inf"),
+    "truth value": ("1", "0.0", "[true]", "{a = true}", "1979-05-27", "'x'"),
+    "other": ("true", "7", "1.5", "[[1]]", "[{a = 1}]", "{a = {b = 1}}", "1979-05-27"),
+}
+
+
+def kind_of(annotation: object) -> str:
+    """Which of ``OF_ANOTHER_TYPE`` a setting refuses, by the types in its annotation."""
+    kinds = {bool: "truth value", int: "whole number", float: "number"}
+    inner = [kind_of(part) for part in get_args(annotation)]
+    return next(iter({*inner} - {"other"}), kinds.get(annotation, "other"))  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_value_of_another_type_names_file_and_key_in_one_line(
+    tmp_path: Path, model: type[BaseModel]
+) -> None:
+    """A truth value is no number and a number no truth value, in every setting."""
+    file = tmp_path / "c.toml"
+    for name, section, owner in leaf_fields(model):
+        key = f"{section}.{name}" if section else name
+        for value in OF_ANOTHER_TYPE[kind_of(owner.model_fields[name].annotation)]:
+            file.write_text(f"{key} = {value}")
+            with pytest.raises(ConfigError) as caught:
+                load_config(model, {}, file, {})
+            line = str(caught.value)
+            assert re.fullmatch(rf"{file}: {key}:? (takes|must|should|Input|temp).*", line), line
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_section_that_is_no_table_is_named(tmp_path: Path, model: type[BaseModel]) -> None:
+    file = tmp_path / "c.toml"
+    for section in {section for _, section, _ in leaf_fields(model)} - {""}:
+        for value in ("3", "true", "'x'", "[]", "[{}]", "1979-05-27"):
+            file.write_text(f"{section} = {value}")
+            with pytest.raises(
+                ConfigError, match=f"c.toml: {section} must be a table, got [^\n]*$"
+            ):
+                load_config(model, {}, file, {})
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "line"),
+    [
+        ({"games": True}, {}, "--games takes a whole number, got true"),
+        ({"games": 2.0}, {}, "--games takes a whole number, got 2.0"),
+        ({"resign_below": False}, {}, "--resign-below takes a number, got false"),
+        ({"exits": 1}, {}, "--exits takes true or false, got 1"),
+        ({}, {"VECCHESS_GAMES": "true"}, 'VECCHESS_GAMES takes a whole number, got "true"'),
+        ({}, {"VECCHESS_RESIGN_BELOW": "yes"}, 'VECCHESS_RESIGN_BELOW takes a number, got "yes"'),
+        ({}, {"VECCHESS_EXITS": "2"}, "VECCHESS_EXITS takes true or false, got 2"),
+    ],
+)
+def test_flags_and_variables_of_another_type(
+    flags: dict[str, Any], environ: dict[str, str], line: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(flags, None, environ)
+    assert str(caught.value) == line
+
+
+def test_texts_of_flags_and_variables_are_read_as_what_they_spell() -> None:
+    config = load({"games": "3"}, None, {"VECCHESS_EXITS": "0", "VECCHESS_RESIGN_BELOW": "0.25"})
+    assert (config.games, config.exits, config.game.resign_below) == (3, False, 0.25)
+
+
+def test_truth_values_are_no_numbers_in_python_either() -> None:
+    for values in ({"games": True}, {"tree": {"sims": True}}, {"game": {"resign_below": True}}):
+        with pytest.raises(ConfigError, match="takes a"):
+            build(SelfplayConfig, values)
+    assert build(SelfplayConfig, {"game": {"resign_below": 0}}).game.resign_below == 0.0
 
 
 def test_an_error_names_the_variable_or_the_file_with_its_key(tmp_path: Path) -> None:

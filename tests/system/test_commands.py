@@ -1,7 +1,9 @@
 """Every command as a user runs it: what it prints, and what it says to bad input."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.system.commands import inside, last_json
@@ -35,6 +37,17 @@ def test_net_info_and_check(net: Path) -> None:
     assert report["exact"]
     assert all(row["bound"] < row["limit"] for row in report["bounds"])
     assert "exact in float32" in inside("net", "check", net).stdout
+
+
+def test_net_check_names_a_value_that_is_not_exact(net: Path, tmp_path: Path) -> None:
+    given = load_net(net)
+    wild = replace(given.layers["policy"], bias=np.full(73, 2**31 - 1, np.int32))
+    layers = {**given.layers, "policy": wild}
+    net_file.save_net(replace(given, layers=layers), file := tmp_path / "wild.safetensors")
+    done = inside("net", "check", file, "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "layer policy" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_the_network_of_vecchess_plays_where_none_is_named(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The network that a run starts with."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +115,16 @@ def test_the_weights_of_another(sizes: Path, tmp_path: Path) -> None:
         first_sizes(config_of(net=spiking, init_from=file))
     with pytest.raises(NetworkError, match="nowhere"):
         first_sizes(config_of(net=tmp_path / "nowhere.safetensors"))
+
+
+def test_a_network_that_could_not_be_published_again_is_refused(
+    sizes: Path, tmp_path: Path
+) -> None:
+    net = create_sized(sizes_of(str(sizes)), 7)
+    wild = replace(net.layers["policy"], bias=np.full(73, 2**31 - 1, np.int32))
+    save_net(
+        replace(net, layers={**net.layers, "policy": wild}), file := tmp_path / "a.safetensors"
+    )
+    for config in (config_of(net=file), config_of(net=sizes, init_from=file)):
+        with pytest.raises(NetworkError, match=r"a\.safetensors is not exact: .* layer policy"):
+            first_sizes(config)

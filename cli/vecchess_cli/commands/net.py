@@ -79,7 +79,7 @@ def info(net: Network, json: Json = False) -> None:
 
 @app.command(cls=PanelCommand)
 def check(net: Network, json: Json = False) -> None:
-    """Prove that every value the network can produce is exact, or name one that is not.
+    """Prove that every value the network can produce is exact, or end with one that is not.
 
     Of a module of your own it computes positions in several slots and compares their bits.
 
@@ -92,7 +92,9 @@ def check(net: Network, json: Json = False) -> None:
     if find(net).kind == "module":
         _check_module(net, json)
         return
-    facts = check_bounds(load_net(net)).to_dict()
+    report = check_bounds(load_net(net))
+    report.require_exact()
+    facts = report.to_dict()
     bounds = [
         {"layer": one["layer"], "quantity": one["quantity"], "at_most": one["bound"],
          "of_the_exact_range": f"{one['bound'] / one['limit']:.1%}"}

@@ -1,11 +1,22 @@
 """The base of all settings models, and what is wrong with a value in plain words."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, auto
-from typing import Annotated, Any, TypeVar
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticKnownError
 
 from vecchess.errors import ConfigError
 from vecchess.safe_parse import clip_line
@@ -30,6 +41,8 @@ _REASONS = {
     "bool_type": "takes true or false",
     "string_type": "takes a text",
     "path_type": "takes a path",
+    "tuple_type": "takes a list",
+    "model_type": "must be a table",
     "literal_error": "must be {expected}",
 }
 """Error type of pydantic -> our words, with what its context gives."""
@@ -59,7 +72,61 @@ GamesOrForever = Annotated[int, BeforeValidator(_parse_games), Field(ge=0, le=MO
 """A number of games; 0, also written "forever": until a stop is requested."""
 
 
-class Settings(BaseModel):
+class TypedModel(BaseModel):
+    """A model of values whose types count: true is not 1, 1 is not true, 3.0 is no whole number.
+
+    Texts are read as the numbers that they spell, as flags and variables need it.
+    """
+
+    model_config = ConfigDict(defer_build=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _has_its_type(cls, value: Any, info: ValidationInfo) -> Any:
+        annotation: Any = cls.model_fields[info.field_name or ""].annotation
+        _check_type(value, _plain_types(annotation))
+        return value
+
+
+@cache
+def _plain_types(annotation: Any) -> frozenset[Any]:
+    """The types that ``annotation`` is made of, containers and models among them."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return frozenset(map(type, inner))
+    if origin is Annotated:
+        inner = inner[:1]
+    return frozenset().union(*map(_plain_types, inner)) if inner else frozenset({annotation})
+
+
+_TURNED: dict[type, frozenset[type]] = {
+    bool: frozenset({int, float}),
+    int: frozenset({bool}),
+    float: frozenset({int, bool}),
+}
+"""Types of values, and those that pydantic would turn them into."""
+_TYPE_FAULTS: dict[type, Literal["int_type", "float_type", "bool_type"]] = {
+    int: "int_type",
+    float: "float_type",
+    bool: "bool_type",
+}
+"""pydantic's error for a value that is none of a type."""
+
+
+def _check_type(value: Any, types: frozenset[Any]) -> None:
+    """Raise PydanticKnownError for a value of another type, also for one in a list or a table."""
+    if isinstance(value, dict | list | tuple):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_type(inner, types)
+    elif not isinstance(value, float) or math.isfinite(value):
+        wanted = types & _TURNED.get(type(value), frozenset())
+        if wanted and not types & {type(value), Any}:
+            raise PydanticKnownError(
+                next(_TYPE_FAULTS[kind] for kind in _TYPE_FAULTS if kind in wanted)
+            )
+
+
+class Settings(TypedModel):
     """Immutable settings; an unknown key and a number that is not finite are errors.
 
     Each field's docstring is its documentation, and its first sentence the help of its option on
@@ -118,7 +185,7 @@ def _in_words(error: ValidationError, name_of: NameOf) -> str:
     first = error.errors()[0]
     path = tuple(part for part in first["loc"] if isinstance(part, str))
     reason, kind = first["msg"].removeprefix("Value error, "), first["type"]
-    if isinstance(first["input"], dict):  # of a whole table: the reason names its settings
+    if kind == "value_error" and isinstance(first["input"], dict):  # a whole table: it names them
         return reason
     if kind in _REASONS:
         limits = {key: _plain(value) for key, value in first.get("ctx", {}).items()}
@@ -139,6 +206,6 @@ def _plain(limit: Any) -> str:
 
 def _shown(value: Any) -> str:
     """A value as it was typed where it reads as a number, else in quotes."""
-    text = str(value)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
     is_number = text.lstrip("+-").replace(".", "", 1).isdecimal()
     return clip_line(text if is_number or not isinstance(value, str) else f'"{text}"')

@@ -198,7 +198,7 @@ class TrainConfig(PlayConfig):
             raise ValueError('alphazero learns from searches: --search "gumbel" or "puct"')
         for name, default in OBJECTIVE_DEFAULTS.get(str(objective), {}).items():
             given = values.get(name)
-            if isinstance(default, dict) and isinstance(given or {}, dict):
+            if isinstance(default, dict) and isinstance(given, dict | None):
                 values = values | {name: default | (given or {})}
             elif given is None:
                 values = values | {name: default}

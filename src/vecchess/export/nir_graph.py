@@ -39,7 +39,7 @@ from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer.bounds import BoundsReport, check_bounds
 from vecchess.snn.integer.integer_net import SCHEMA, IntegerNet, Layer, describe
-from vecchess.snn.integer.net_file import checked_scale
+from vecchess.snn.integer.net_file import checked_answers
 from vecchess.snn.presets import WEIGHT_LIMIT, NetConfig
 from vecchess.snn.topology import hidden_layers, input_bits, layer_shapes, reads_activations
 
@@ -210,8 +210,7 @@ def _facts(graph: nir.NIRGraph) -> dict[str, Any]:
         facts = parse_json_object(graph.metadata[DESCRIPTION])
         if facts["schema"] != SCHEMA or facts["neurons"] not in ("exact", "lif"):
             raise ValueError("of another version")
-        for scale in ("policy_scale", "value_scale"):
-            checked_scale(facts, scale)
+        checked_answers(facts)
         facts["config"] = NetConfig.model_validate(facts["config"])
         facts["exit_rule"]  # null is there too
     except (KeyError, TypeError, ValueError, ValidationError, NetworkError):

@@ -12,77 +12,16 @@ all others at T at the latest. The rule asks for a stable move and value, becaus
 seldom sure.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any, Self
-
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import NetworkError
 from vecchess.jit import inline, kernel
-from vecchess.safe_parse import clip_line
+from vecchess.snn.integer.integer_net import NEVER, ExitRule
 
-NEVER = 255
-"""``min_steps`` of the rule by which no position leaves before T."""
-NO_DRIFT_LIMIT = -1
-MOST = 1 << 40
-"""Beyond every accumulator; the products of the kernel stay below 2^63."""
+__all__ = ["NEVER", "NO_BEST", "ExitRule", "exit_step", "judge"]
+
 NO_BEST = -1
 """Best move before the first step."""
-
-
-@dataclass(frozen=True)
-class ExitRule:
-    """Thresholds in accumulator units (2^-F)."""
-
-    min_steps: int = 2
-    """Fewest time steps, 1 to 254; 255 means never before T."""
-    policy_margin: int = 0
-    """Margin of the best legal move over the second, per step; 0 asks for none."""
-    best_move_unchanged: bool = True
-    """The best legal move is that of the step before."""
-    value_drift: int | None = None
-    """Most that win, draw or loss per step may have moved in the last step; None asks nothing."""
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.min_steps <= NEVER:
-            raise NetworkError(f"exit rule: min_steps {self.min_steps} is not within 1..{NEVER}")
-        if self.policy_margin < 0 or (self.value_drift is not None and self.value_drift < 0):
-            raise NetworkError("exit rule: policy_margin and value_drift cannot be negative")
-
-    @classmethod
-    def never(cls) -> Self:
-        """Every position takes all T steps."""
-        return cls(min_steps=NEVER)
-
-    @classmethod
-    def from_metadata(cls, stored: dict[str, Any] | None) -> Self:
-        """The rule stored with a network, the default one if None; ``NetworkError`` if unknown."""
-        try:
-            rule = cls(**(stored or {}))
-        except TypeError as error:
-            raise NetworkError(f"exit rule not understood: {clip_line(stored)}") from error
-        numbers = (rule.min_steps, rule.policy_margin, rule.value_drift or 0)
-        are_numbers = all(type(number) is int and number <= MOST for number in numbers)
-        if not are_numbers or type(rule.best_move_unchanged) is not bool:
-            raise NetworkError(f"exit rule not understood: {clip_line(stored)}")
-        return rule
-
-    def to_metadata(self) -> dict[str, Any]:
-        """What a network file stores."""
-        return asdict(self)
-
-    @property
-    def first_exit(self) -> int:
-        """The step before which no position leaves, but for those with one legal move."""
-        compares = self.best_move_unchanged or self.value_drift is not None
-        return max(self.min_steps, 2) if compares else self.min_steps
-
-    def as_integers(self) -> NDArray[np.int64]:
-        """int64[4] for the kernel: min_steps, policy_margin, best_move_unchanged, value_drift."""
-        drift = NO_DRIFT_LIMIT if self.value_drift is None else self.value_drift
-        unchanged = int(self.best_move_unchanged)
-        return np.array([self.min_steps, self.policy_margin, unchanged, drift], np.int64)
 
 
 @inline

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from vecchess.config import BUILT_IN_NETS, DEFAULT_NET
 from vecchess.networks.module_spec import MODULE, ModuleSpec
-from vecchess.snn.integer.net_file import load_net, missing_net, net_path
+from vecchess.snn.integer.net_file import load_exact, load_net, missing_net, net_path
 from vecchess.snn.presets import PRESETS, SIZES_SUFFIX
 
 if TYPE_CHECKING:  # kernels come with it, which the UCI engine does without as it starts
@@ -75,11 +75,14 @@ class Source:
             raise missing_net(net_path(self.text), names)
 
     def check(self) -> None:
-        """Raise what ``load`` would, without making a new network, which takes seconds."""
+        """Raise what ``load`` would, without making a new network, which takes seconds, and
+        NetworkError for a file whose network is not exact."""
         if self.has_sizes_only:
             from vecchess.snn.create import sizes_of
 
             sizes_of(self.text)
+        elif self.kind == "file" and self.file is not None:
+            load_exact(self.text)
         else:
             self.load()
 

@@ -94,7 +94,7 @@ class ModuleNet:
 
     @property
     def exit_rule(self) -> dict[str, Any]:
-        """The fields of an ``inference.exit_rule.ExitRule``, in accumulator units."""
+        """The fields of an ``snn.integer.integer_net.ExitRule``, in accumulator units."""
         exits = self.config.exits
         if exits is None:
             return {"min_steps": NEVER}

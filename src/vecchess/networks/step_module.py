@@ -18,11 +18,12 @@ import chess
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from torch import Tensor
 
 from vecchess.chess.fen import from_fens
 from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of
+from vecchess.config.settings import TypedModel
 from vecchess.errors import NetworkError
 from vecchess.networks.state_nest import Nest, leaves, map_nest
 from vecchess.runtime.plugin import users_code
@@ -72,7 +73,7 @@ class StepModule(Protocol):
         ...
 
 
-class ExitThresholds(BaseModel):
+class ExitThresholds(TypedModel):
     """When a position may leave before T, in logits; all that is set must hold."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -87,7 +88,7 @@ class ExitThresholds(BaseModel):
     """Most that win, draw or loss may have moved in the last step."""
 
 
-class ModuleSizes(BaseModel):
+class ModuleSizes(TypedModel):
     """What vecchess has to know of a module; weights of equal ones may take each other's place."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from vecchess.chess.history import MOST_POSITIONS
 from vecchess.chess.planes import has_tactics, history_of, num_planes
 from vecchess.chess.sample import random_planes
 from vecchess.config import build, read_toml
+from vecchess.config.settings import TypedModel
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -71,7 +72,7 @@ def sizes_of(name: str, history: int | None = None, tactical: bool | None = None
         raise ConfigError(f"{file}: {error}") from None
 
 
-class _InputSettings(BaseModel):
+class _InputSettings(TypedModel):
     """Keys of a file of sizes besides the fields of ``NetConfig``."""
 
     history: Annotated[int, Field(ge=1, le=MOST_POSITIONS)] | None = None

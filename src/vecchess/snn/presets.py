@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from vecchess.config.settings import TypedModel
 from vecchess.errors import ConfigError
 
 LANES = 32
@@ -19,7 +20,7 @@ DIRECT = 16
 """``input_rate`` of a network whose input planes are a constant current."""
 
 
-class NetConfig(BaseModel):
+class NetConfig(TypedModel):
     """The sizes of a network: networks that share them have weights of the same shapes and units.
 
     Every current, membrane and accumulator is an integer multiple of 2^-grid_bits; a weight is

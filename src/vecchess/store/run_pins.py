@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vecchess import __version__
 from vecchess.config import PlayConfig, build, read_toml
-from vecchess.config.settings import fixed_settings, flag, leaf_fields
+from vecchess.config.settings import TypedModel, fixed_settings, flag, leaf_fields
 from vecchess.errors import ConfigError, DataError, FileMissing
 from vecchess.inference.source import find
 from vecchess.jit import cpu_features, cpu_name
@@ -54,7 +54,7 @@ FEATURES = ("avx2", "bmi2", "avxvnni", "avx512f", "avx512vl", "avx512vnni", "avx
 """Instruction sets that kernels choose their code by."""
 
 
-class PinnedFile(BaseModel):
+class PinnedFile(TypedModel):
     """A copy of an input: its name in ``inputs/<setting>``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,7 +63,7 @@ class PinnedFile(BaseModel):
     sha256: str
 
 
-class PlayedBy(BaseModel):
+class PlayedBy(TypedModel):
     """The program and the processor of a start of a run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -96,7 +96,7 @@ class PlayedBy(BaseModel):
         return "; ".join(f"{name} {was}, now {now}" for name, was, now in pairs if was != now)
 
 
-class RunPins(BaseModel):
+class RunPins(TypedModel):
     """The content of ``pins.json``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

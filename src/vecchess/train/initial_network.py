@@ -14,7 +14,7 @@ from vecchess.inference.playable_net import PlayableSizes
 from vecchess.inference.source import find
 from vecchess.networks.module_net import ModuleNet, create_module_net
 from vecchess.snn.create import create_sized, require_inputs, sizes_of
-from vecchess.snn.integer.net_file import load_net
+from vecchess.snn.integer.net_file import load_exact, load_net
 from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import from_integers
@@ -111,7 +111,7 @@ def _sizes_to_make(config: TrainConfig, given: NetConfig | None) -> NetConfig:
 
 def _existing_sizes(config: TrainConfig) -> NetConfig:
     """Sizes of the network file ``config.net``, input planes included."""
-    sizes = load_net(config.net).config
+    sizes = load_exact(config.net).config
     try:
         require_inputs(sizes, config.history, config.tactical)
     except VecchessError as error:
@@ -120,7 +120,7 @@ def _existing_sizes(config: TrainConfig) -> NetConfig:
 
 
 def _sizes_in(file: Path) -> NetConfig:
-    return CheckpointWeights.read(file).sizes if is_checkpoint(file) else load_net(file).config
+    return CheckpointWeights.read(file).sizes if is_checkpoint(file) else load_exact(file).config
 
 
 def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> None:

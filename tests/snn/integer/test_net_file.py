@@ -5,19 +5,21 @@ import json
 from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import NetworkError
+from vecchess.inference.source import find
 from vecchess.runtime import retried_read
-from vecchess.safe_parse import open_regular
+from vecchess.safe_parse import MOST_BYTES, open_regular
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer import net_file
 from vecchess.snn.integer.bounds import check_bounds, net_facts
 from vecchess.snn.integer.integer_net import IntegerNet, tensors_of
-from vecchess.snn.integer.net_file import SHIPPED_NET, load_net, save_net
+from vecchess.snn.integer.net_file import SHIPPED_NET, load_exact, load_net, save_net
 from vecchess.snn.presets import NetConfig
 
 
@@ -140,6 +142,52 @@ def test_wrong_description(path: Path, key: str, value: object, message: str) ->
     _rewrite(path, key, value)
     with pytest.raises(NetworkError, match=message):
         load_net(path)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"min_steps": 0},
+        {"min_steps": True},
+        {"value_drift": False},
+        {"policy_margin": 1 << 41},
+        {"mode": "x"},
+        [],
+        "",
+        False,
+    ],
+)
+def test_an_exit_rule_that_is_none_is_neither_read_nor_written(
+    net: IntegerNet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: Any
+) -> None:
+    ruled, path = replace(net, exit_rule=rule), tmp_path / "net.safetensors"
+    with pytest.raises(NetworkError, match="exit rule"):
+        save_net(ruled, path)
+    with monkeypatch.context() as context:
+        context.setattr(net_file, "checked_answers", lambda description: description)
+        save_net(ruled, path)
+    with pytest.raises(NetworkError, match="exit rule"):
+        load_net(path)
+
+
+def test_what_could_not_be_read_again_is_not_written(net: IntegerNet, tmp_path: Path) -> None:
+    for other in (
+        replace(net, policy_scale=2.0**65),
+        replace(net, calibration={"why": "\u00e9" * (MOST_BYTES // 6)}),
+    ):
+        with pytest.raises(NetworkError, match=r"has no policy_scale|calibration is too long"):
+            save_net(other, tmp_path / "net.safetensors")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_network_that_is_not_exact_is_not_played(net: IntegerNet, tmp_path: Path) -> None:
+    wild = replace(net.layers["stem"], bias=np.full(32, 2**31 - 1, np.int32))
+    save_net(replace(net, layers={**net.layers, "stem": wild}), path := tmp_path / "n.safetensors")
+    load_net(path)
+    with pytest.raises(NetworkError, match=r"n\.safetensors is not exact: .* limit 16777216"):
+        load_exact(path)
+    with pytest.raises(NetworkError, match="is not exact"):
+        find(str(path)).check()
 
 
 def test_file_of_someone_else(tmp_path: Path) -> None:

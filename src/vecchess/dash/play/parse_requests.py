@@ -6,6 +6,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
+from vecchess.config.settings import TypedModel
 from vecchess.config.uci_settings import LEAST_ELO, MOST_ELO
 from vecchess.dash.answers import RequestRefused
 from vecchess.dash.play.play_game import MOST_PLIES
@@ -20,7 +21,7 @@ Text = Annotated[str, Field(max_length=120)]
 Move = Annotated[str, Field(max_length=8)]
 
 
-class GameRequest(BaseModel):
+class GameRequest(TypedModel):
     """A game: the FEN it starts from, or "startpos", and its moves in UCI; one more as typed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,7 +31,7 @@ class GameRequest(BaseModel):
     typed: Text | None = None
 
 
-class TextRequest(BaseModel):
+class TextRequest(TypedModel):
     """A game to be read: a FEN or a PGN, or the number of a Chess960 start position."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -25,7 +25,15 @@ from vecchess.errors import DataError, FileMissing, NetworkError, write_error
 from vecchess.runtime.atomic_write import open_new
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import MOST_BYTES, clip_line, parse_json, parse_json_object
-from vecchess.snn.integer.integer_net import SCHEMA, IntegerNet, Layer, describe, tensors_of
+from vecchess.snn.integer.bounds import check_bounds
+from vecchess.snn.integer.integer_net import (
+    SCHEMA,
+    ExitRule,
+    IntegerNet,
+    Layer,
+    describe,
+    tensors_of,
+)
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 
@@ -41,15 +49,17 @@ DTYPES: dict[str, type[np.generic]] = {"weight": np.int8, "shift": np.uint8, "bi
 
 
 def save_net(net: IntegerNet, path: Path) -> None:
-    """Write the file whole or not at all; raises ``NetworkError``, or ``DataError`` where the disk
-    refuses."""
+    """Write the file whole or not at all; raises ``NetworkError``, also for what ``load_net`` would
+    refuse, or ``DataError`` where the disk refuses."""
     from safetensors.numpy import save
 
     path = Path(path)
-    description = describe(net) | {"sha256": net.sha256}
+    description = checked_answers(describe(net)) | {"sha256": net.sha256}
     if net.calibration is not None:
         description["calibration"] = net.calibration
     data = save(tensors_of(net), {METADATA_KEY: json.dumps(description, sort_keys=True)})
+    if _header_size(data) > MOST_BYTES:
+        raise NetworkError(f"cannot write network {path}: its calibration is too long")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open_new(temporary) as file:
@@ -81,12 +91,23 @@ def load_net(net: str | Path) -> IntegerNet:
     if path.is_dir():
         raise missing_net(path)
     data = _read(path)
-    if path.suffix != SUFFIX and int.from_bytes(data[:8], "little") > len(data):
+    if path.suffix != SUFFIX and _header_size(data) > len(data):
         raise NetworkError(f"{path} is no network file: those end in {SUFFIX}")
     try:
         return _parse(data)
     except NetworkError as error:
         raise NetworkError(f"network {path} {error}") from error
+
+
+def load_exact(net: str | Path) -> IntegerNet:
+    """Read a network that is to be played or trained; raises ``NetworkError`` as ``load_net``, and
+    where a sum of it may be inexact."""
+    found = load_net(net)
+    try:
+        check_bounds(found).require_exact()
+    except NetworkError as error:
+        raise NetworkError(f"network {net} is {error}") from None
+    return found
 
 
 def _read(path: Path) -> bytes:
@@ -122,23 +143,27 @@ def missing_net(path: Path, names: Iterable[str] = ()) -> NetworkError:
     return NetworkError(f"{path} is a folder, not a network file; its newest network is {newest}")
 
 
+def _header_size(data: bytes) -> int:
+    return int.from_bytes(data[:8], "little")
+
+
 def _parse(data: bytes) -> IntegerNet:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     try:
-        if int.from_bytes(data[:8], "little") > MOST_BYTES:
+        if _header_size(data) > MOST_BYTES:
             raise ValueError("its header is longer than ours")
         tensors = load(data)
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NetworkError("is truncated or no safetensors file; copy it again") from error
-    description = _description(data)
+    description = checked_answers(_description(data))
     config = _config(description)
     net = IntegerNet(
         config=config,
         layers=_layers(config, tensors),
-        policy_scale=checked_scale(description, "policy_scale"),
-        value_scale=checked_scale(description, "value_scale"),
+        policy_scale=description["policy_scale"],
+        value_scale=description["value_scale"],
         exit_rule=description.get("exit_rule"),
         calibration=description.get("calibration"),
     )
@@ -150,7 +175,7 @@ def _parse(data: bytes) -> IntegerNet:
 def _description(data: bytes) -> dict[str, Any]:
     """The JSON object of our metadata entry; the header is a length and a JSON object."""
     try:
-        header = parse_json(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        header = parse_json(data[8 : 8 + _header_size(data)])
         description = parse_json_object(header["__metadata__"][METADATA_KEY])
         schema = description["schema"]
     except (KeyError, TypeError, ValueError) as error:
@@ -197,11 +222,19 @@ def _check_tensor(
         raise NetworkError(f"has {name} as {found}, not {np.dtype(dtype)}{list(shape)}")
 
 
-def checked_scale(description: dict[str, Any], key: str) -> float:
-    """A scale of an untrusted description; raises NetworkError for one that kernels, which count
-    in float32, cannot tell from 0 or infinity."""
-    value = description.get(key)
-    if not isinstance(value, float) or not SCALES[0] <= value <= SCALES[1]:
-        wants = f"a number from {SCALES[0]:.3g} to {SCALES[1]:.3g}"
-        raise NetworkError(f"has no {key} that is {wants}")
-    return value
+def checked_answers(description: dict[str, Any]) -> dict[str, Any]:
+    """``description``, untrusted, whose scales and exit rule are such that games can be played.
+
+    Raises NetworkError for a scale that kernels, which count in float32, cannot tell from 0 or
+    infinity, and for a rule that is none.
+    """
+    for key in ("policy_scale", "value_scale"):
+        value = description.get(key)
+        if not isinstance(value, float) or not SCALES[0] <= value <= SCALES[1]:
+            wants = f"a number from {SCALES[0]:.3g} to {SCALES[1]:.3g}"
+            raise NetworkError(f"has no {key} that is {wants}")
+    try:
+        ExitRule.from_metadata(description.get("exit_rule"))
+    except NetworkError as error:
+        raise NetworkError(f"has an {error}") from None
+    return description

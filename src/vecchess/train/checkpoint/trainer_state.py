@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from torch import Tensor, nn
 
+from vecchess.config.settings import TypedModel
 from vecchess.errors import ConfigError, DataError, FileMissing, FileUnreadable, NetworkError
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import clip_line
@@ -32,7 +33,7 @@ _NET, _AVERAGE, _OLD, _OPTIMISER = "net/", "average/", "old/", "optimiser/"
 _Count = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 
-class StateValues(BaseModel):
+class StateValues(TypedModel):
     """The values of a state that are not tensors."""
 
     model_config = ConfigDict(extra="forbid")
