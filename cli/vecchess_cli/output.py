@@ -31,8 +31,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on std
 
 
 def print_json(values: Mapping[str, Any]) -> None:
-    """One object on one line of stdout: all that a command with --json prints there."""
-    typer.echo(json.dumps(values))
+    """One object on one line of stdout: all that a command with --json prints there. A number that
+    is not finite, which a file of others may hold, is null."""
+    from vecchess.safe_parse import to_json_value
+
+    typer.echo(json.dumps(to_json_value(values), allow_nan=False))
 
 
 def notes() -> "Console":

@@ -43,6 +43,7 @@ _DOTTED = re.compile(rf"(?:\.[^.=,\n\[\]{{}}]*+){{{MOST_DOTS + 1}}}")
 """Too many dots in one key."""
 _LONG_NUMBER = re.compile(r"\b0[box]\w{100}")
 """Python reads any number of such digits, but does not write them in decimal."""
+_MOST_DIGITS = 18
 _LARGEST = sys.float_info.max
 
 
@@ -134,6 +135,17 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(mark if mark.isprintable() or mark in "\n\t" else "?" for mark in text)
+
+
+def is_count(text: str) -> bool:
+    """Whether ``text`` is a whole number of at most 18 decimal digits: Python raises ValueError for
+    one of thousands, and others have no room for it."""
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
+
+
+def is_schema(found: object, schema: int) -> bool:
+    """Whether a file has this schema: the number, not what Python takes for equal to it."""
+    return type(found) is int and found == schema
 
 
 def clip_line(text: object, most: int = 200) -> str:

@@ -21,5 +21,7 @@ NUM_ACTIONS = NUM_MOVE_PLANES * NUM_SQUARES
 """AlphaZero's action code: plane * 64 + from-square, 4672 in all; see ``chess/action.py``."""
 TARGET_UNIT = 65535
 """Probabilities of a policy target are stored as integers out of this."""
+MAX_TIME_STEPS = 64
+"""Most time steps T of a network."""
 NUM_OUTCOMES = 3
 """Win, draw, loss, in this order, from the mover's point of view."""

@@ -14,6 +14,7 @@ from typing import Self
 from urllib.parse import quote, unquote
 
 from vecchess.errors import ConfigError
+from vecchess.safe_parse import clip_line, is_count
 
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
 
@@ -60,8 +61,10 @@ class Spec:
         text = self.settings.get(name)
         if text is None:
             return None
-        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-            raise ConfigError(f"{self}: {name} should be a number from {least} to {most}")
+        if not (text.isascii() and is_count(text) and least <= int(text) <= most):
+            raise ConfigError(
+                f"{clip_line(self)}: {name} should be a number from {least} to {most}"
+            )
         return int(text)
 
     def choice(self, name: str, values: Sequence[str]) -> str:

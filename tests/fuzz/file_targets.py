@@ -2,9 +2,10 @@
 networks of lc0."""
 
 import gzip
+import io
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -23,14 +24,19 @@ from tests.export.made import played, searched
 from tests.fuzz.target import Read, Target, of_file, plain
 from tests.lc0.made import weight_file
 from tests.selfplay.playing import LoudBackend, server_of
-from vecchess.config import GameConfig, OptimiserConfig, TreeConfig
+from vecchess.config import GameConfig, OptimiserConfig, SelfplayConfig, TreeConfig
+from vecchess.config.import_settings import EngineLabelsConfig
 from vecchess.errors import DataError
+from vecchess.export.csv_table import game_rows, ply_rows
 from vecchess.export.game_source import recorded_games
 from vecchess.export.lc0_export import to_chunk
+from vecchess.export.pgn_export import recorded_pgn
+from vecchess.importers.import_folder import FACTS_NAME, open_import_folder
 from vecchess.inference.exit_rule import ExitRule
 from vecchess.lc0.weights_file import parse_weights
 from vecchess.networks.module_net import read_weights
 from vecchess.safe_parse import parse_json_object
+from vecchess.selfplay.worker.networks import stored_net
 from vecchess.snn.integer.bounds import net_facts
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.integer.net_file import DTYPES, METADATA_KEY, load_net
@@ -38,9 +44,17 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import read_saved
-from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
+from vecchess.store.manifest import (
+    JOURNAL_NAME,
+    MANIFEST_NAME,
+    Manifest,
+    ShardEntry,
+    journal_names,
+)
 from vecchess.store.records import SCHEMA
 from vecchess.store.replay_positions import replay_positions
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_log import LOG_FILE, RunLog, read_log
 from vecchess.store.shard import read_numbers, read_shard, shard_bytes
 from vecchess.store.stats import GameStats
 from vecchess.train.checkpoint import checkpoint_folder as checkpoint_module
@@ -48,7 +62,11 @@ from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder, encode
 from vecchess.train.checkpoint.trainer_state import read_state
 from vecchess.train.data.shard_block import ShardBlock
 from vecchess.train.data.value_targets import SampleRules
+from vecchess.train.publish import latest_net
 from vecchess.train.step.optimiser import Schedule
+from vecchess_cli.commands.net import _calibration
+from vecchess_cli.commands.runs.games import _event_row
+from vecchess_cli.output import print_result
 
 SEARCHED = TreeConfig(search="gumbel", sims=2, cache_mb=0)
 ZIP_WORDS = (b"PK\3\4", b"PK\1\2", b"PK\5\6", b"PK\6\7", b"\x93NUMPY\1\0", b"\x93NUMPY\2\0")
@@ -119,13 +137,17 @@ def use_saved(path: Path) -> None:
 
 
 def use_shard(path: Path) -> None:
-    """What is done with the games of a file: counted, learnt from, looked at, hashed."""
+    """What is done with the games of a file: counted, learnt from, looked at, hashed, exported."""
     read_numbers(path)
     records = read_shard(path)
     GameStats.of(records)
     ShardBlock.of(records, SampleRules(0.9))
     replay_positions(records, np.arange(len(records.action)))
     records.digest()
+    for game in recorded_games(records):
+        str(recorded_pgn(game, comments=True))
+        json.dumps([*game_rows(game), *ply_rows(game)], allow_nan=False).encode()
+        to_chunk(game)
 
 
 def manifest() -> bytes:
@@ -153,7 +175,16 @@ def networks() -> list[bytes]:
 def use_network(path: Path) -> None:
     net = load_net(path)
     ExitRule.from_metadata(net.exit_rule).as_integers()
-    net_facts(net)
+    calibration = _calibration(net.exit_rule, net.calibration)
+    show(net_facts(net) | {"calibration": net.calibration}, {"calibration": calibration})
+
+
+def show(facts: dict[str, Any], shown: dict[str, Any]) -> None:
+    """As a command prints it, for programs and for people."""
+    with redirect_stdout(io.StringIO()) as out:
+        print_result(facts, True, shown)
+        print_result(facts, False, shown)
+    assert "NaN" not in out.getvalue()
 
 
 def module_weights() -> bytes:
@@ -201,7 +232,9 @@ def description() -> bytes:
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     said = json.loads(header["__metadata__"][METADATA_KEY])
     rule = {"min_steps": 2, "policy_margin": 5, "best_move_unchanged": True, "value_drift": 7}
-    return json.dumps(said | {"exit_rule": rule, "calibration": {"positions": 9}}).encode()
+    calibration = load_net("default").calibration
+    assert calibration is not None
+    return json.dumps(said | {"exit_rule": rule, "calibration": calibration}).encode()
 
 
 FACTS = {"iteration": 1, "step": 2, "net": {"blocks": 1}}
@@ -255,6 +288,45 @@ def use_values(path: Path) -> None:
     except ValueError as error:
         raise DataError("no values") from error
     read_state(encode_checkpoint({}, FACTS, changed))
+
+
+def latest() -> bytes:
+    """What names a run's newest network, that of ``networks``."""
+    with TemporaryDirectory() as folder:
+        (path := Path(folder) / "a.safetensors").write_bytes(networks()[0])
+        facts = {"schema": 1, "file": path.name, "sha256": load_net(path).sha256}
+    return json.dumps(facts).encode()
+
+
+def use_latest(path: Path) -> None:
+    path.with_name("a.safetensors").write_bytes(networks()[0])
+    run = RunFolder(path.parent.parent)
+    latest_net(run)
+    stored_net(SelfplayConfig(), run)
+
+
+LABELS = EngineLabelsConfig(engine="stockfish").facts("stockfish", [Path("/games")])
+
+
+def use_labels(path: Path) -> None:
+    """More labels for games that are labelled in part."""
+    with open_import_folder(path.parent, LABELS):
+        pass
+
+
+def log() -> bytes:
+    """The log of a run: its beginning, a change of settings, a note, its end."""
+    with TemporaryDirectory() as folder:
+        log = RunLog(Path(folder))
+        log.write("start", kind="selfplay", pid=7, host="a", version="0.1.0")
+        log.write_changes({"games": [1, 2]})
+        log.write("end", state="done", why="")
+        return (Path(folder) / LOG_FILE).read_bytes()
+
+
+def use_log(path: Path) -> None:
+    for event in read_log(path.parent):
+        show({"events": [event]}, {"events": [_event_row(event)]})
 
 
 def chunk() -> bytes:
@@ -312,6 +384,24 @@ TARGETS = (
     ),
     Target(
         "network-signed", lambda: [description()], signed_network, "json", JSON_WORDS, is_slow=True
+    ),
+    Target(
+        "latest", lambda: [latest()], of_file("nets/latest.json", use_latest), "json", JSON_WORDS
+    ),
+    Target(
+        "labels",
+        lambda: [json.dumps(LABELS).encode()],
+        of_file(FACTS_NAME, use_labels),
+        "json",
+        JSON_WORDS,
+    ),
+    Target("log", lambda: [log()], of_file(LOG_FILE, use_log), "lines", JSON_WORDS),
+    Target(
+        "journal",
+        lambda: [json.dumps({"schema": 1, "files": ["a.npz"]}).encode()],
+        of_file(JOURNAL_NAME, lambda path: journal_names(path.parent)),
+        "json",
+        JSON_WORDS,
     ),
     Target(
         "checkpoint", lambda: [checkpoint()], checkpoint_file, "bytes", JSON_WORDS, is_slow=True

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.selfplay.odd_networks import _fault, try_networks
 from tests.selfplay.playing import play, replay
 from tests.snn.positions import random_positions
 from vecchess.chess.planes import NUM_PLANES
@@ -41,3 +42,28 @@ def test_scales_at_their_limits(
     assert games[0].digest() == games[1].digest()
     assert len(replay(games[0])) == 3
     assert (games[0].win.astype(np.int64) + games[0].draw <= 511).all()
+
+
+def test_networks_with_odd_numbers_are_refused_or_play_legal_games() -> None:
+    """Some of the 10,000 of docs/log.md: neither an illegal game, nor another one the next time."""
+    found = try_networks(range(40))
+    assert set(found) == {"played", "refused"}, found
+    assert min(found.values()) > 5
+
+
+@pytest.mark.slow
+def test_many_networks_with_odd_numbers() -> None:
+    found = try_networks(range(1000, 1400))
+    assert set(found) == {"played", "refused"}, found
+
+
+def test_a_game_that_differs_is_found(tmp_path: Path, network: IntegerNet) -> None:
+    """The judge of these networks is no rubber stamp."""
+    games = [
+        play(GameConfig(max_plies=8), 2, open_backend("cpu", network, 2, ExitRule()), 2, seed=seed)
+        for seed in (1, 2)
+    ]
+    assert _fault(games[0], games[0], tmp_path / "games.npz") == ""
+    assert _fault(games[0], games[1], tmp_path / "games.npz") == "digests differ"
+    wrong = replace(games[0], action=np.zeros_like(games[0].action))
+    assert "cannot be read" in _fault(wrong, wrong, tmp_path / "games.npz")

@@ -2,6 +2,7 @@ import hashlib
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tests.store.games import made_up, same
 from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
+from vecchess.shapes import MAX_MOVES, TARGET_UNIT
 from vecchess.store.records import (
     FINGERPRINT_COLUMNS,
     PLY_COLUMNS,
@@ -19,6 +21,7 @@ from vecchess.store.records import (
     concatenate,
     empty_search_columns,
 )
+from vecchess.store.shard import read_outcomes, write_shard
 from vecchess.store.stats import GameStats
 
 pytestmark = pytest.mark.plain
@@ -185,6 +188,8 @@ def test_every_game_is_counted_by_its_end_length_and_answers() -> None:
         ({"target_action": 4672}, "an action code is not below 4672"),
         ({"result": 2}, "a game's number or result is none"),
         ({"numbers": -1}, "a game's number or result is none"),
+        ({"numbers": 1 << 62}, "a game's number or result is none"),
+        ({"steps": 65}, '"steps" has 65; 64 is the most'),
         ({"span_net": 2}, "a span refers to a network that is not listed"),
         ({"span_net": -1}, "a span refers to a network that is not listed"),
         ({"numbers": 1}, "two games have the same number"),
@@ -208,6 +213,31 @@ def test_values_of_no_game_are_refused(fault: dict[str, float], reason: str) -> 
         getattr(games, name)[-1] = value
     with pytest.raises(DataError, match=reason):
         games.validate()
+
+
+def test_policy_targets_of_no_position_are_refused() -> None:
+    games = made_up(list(range(5)))
+    full = np.flatnonzero(np.diff(games.target_offsets) > 1)[-1]
+    first = games.target_offsets[full]
+    games.target_prob[first : first + 2] = TARGET_UNIT, MAX_MOVES + 1
+    with pytest.raises(DataError, match="more than one together"):
+        games.validate()
+    games = made_up(list(range(5)))
+    games.target_prob[:] = 1
+    offsets = np.where(games.target_offsets < MAX_MOVES + 1, 0, games.target_offsets)
+    with pytest.raises(DataError, match=f"more than {MAX_MOVES} moves"):
+        replace(games, target_offsets=offsets).validate()
+
+
+@pytest.mark.parametrize("column", ["numbers", "result", "termination"])
+def test_outcomes_alone_are_checked_as_games_are(tmp_path: Path, column: str) -> None:
+    games = made_up([1, 2])
+    write_shard(tmp_path / "a.npz", games)
+    assert read_outcomes(tmp_path / "a.npz").numbers.tolist() == [1, 2]
+    getattr(games, column)[0] = 100 if column != "numbers" else -1
+    write_shard(tmp_path / "a.npz", games)
+    with pytest.raises(DataError, match=r"a\.npz is not a readable shard: "):
+        read_outcomes(tmp_path / "a.npz")
 
 
 def test_spans_of_no_game_are_refused() -> None:

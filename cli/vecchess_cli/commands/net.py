@@ -152,9 +152,11 @@ def _require_new(out: Path) -> None:
 
 def _calibration(rule: dict[str, Any] | None, calibration: dict[str, Any] | None) -> Any:
     """What people read of how the exit rule was chosen; one line for another version's."""
+    from vecchess.snn.integer.integer_net import ExitRule
     from vecchess_cli.commands.calibrate import calibration_tables
 
     try:
-        return calibration and calibration_tables(calibration, rule)
-    except (KeyError, TypeError, ValueError):
+        whole = ExitRule.from_metadata(rule).to_metadata()
+        return calibration and calibration_tables(calibration, whole)
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         return "in a form that this version does not read"

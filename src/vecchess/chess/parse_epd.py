@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from vecchess.errors import ConfigError
+from vecchess.safe_parse import is_count
 
 FIELDS = 4
 _OPERATION = re.compile(r'\s*([^\s;"]+)((?:"[^"]*(?:"|$)|[^";])*)(?:;|$)')
@@ -51,7 +52,7 @@ def parse_epd(line: str) -> EpdLine:
 
 
 def _number(text: str | None, otherwise: str) -> str:
-    return text if text and text.isdecimal() else otherwise
+    return text if text and is_count(text) else otherwise
 
 
 def _unquoted(operands: str) -> str:

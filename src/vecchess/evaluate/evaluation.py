@@ -16,7 +16,7 @@ from vecchess.errors import ConfigError
 from vecchess.evaluate.pairing import PairResult, joint_counts
 from vecchess.evaluate.participant import Participant
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES
-from vecchess.safe_parse import clip_line, parse_json_object, read_bytes
+from vecchess.safe_parse import clip_line, is_schema, parse_json_object, read_bytes
 
 SCHEMA = 1
 ANCHOR = "random"
@@ -227,7 +227,7 @@ def read_evaluation(file: Path) -> EvaluationReport:
     try:
         data = read_bytes(file, MOST_REPORT_BYTES, of_any_kind=True)
         values = parse_json_object(data, MOST_REPORT_BYTES)
-        if (schema := values.get("schema")) != SCHEMA:
+        if not is_schema(schema := values.get("schema"), SCHEMA):
             raise ValueError(f"it has schema {schema}; this vecchess reads {SCHEMA}")
         parts = (("participants", "players"), ("num_rated", "num_rated"), ("results", "pairs"))
         given = {field: values[key] for field, key in parts if key in values}

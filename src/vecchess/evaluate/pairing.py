@@ -27,7 +27,7 @@ TOKEN_DIGITS = 24
 RULES = ("chess960", "random_plies", "max_plies", "adjudication")
 """Settings of a match that decide its games, besides openings, seed and number."""
 
-Figure = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Figure = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)

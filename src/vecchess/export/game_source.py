@@ -23,6 +23,7 @@ from vecchess.chess.rules import Termination
 from vecchess.config import PlayConfig, build, read_toml
 from vecchess.errors import ConfigError, DataError, FileUnreadable
 from vecchess.runtime.reporting import ReportLine
+from vecchess.safe_parse import is_count
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import ReplayedMoves, replay_moves
 from vecchess.store.run_folder import RunFolder
@@ -191,7 +192,7 @@ class ExportSource:
 def parse_numbers(text: str) -> range:
     """Game numbers as users write them, "0-99" or "7"; ConfigError for anything else."""
     first, dash, last = text.partition("-")
-    if first.isdecimal() and (last.isdecimal() if dash else True):
+    if is_count(first) and (is_count(last) if dash else True):
         numbers = range(int(first), int(last if dash else first) + 1)
         if numbers:
             return numbers

@@ -35,7 +35,7 @@ from vecchess.export.nir_neurons import (
     lif_graph,
     lif_node,
 )
-from vecchess.safe_parse import clip_line, parse_json_object
+from vecchess.safe_parse import clip_line, is_schema, parse_json_object
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer.bounds import BoundsReport, check_bounds
 from vecchess.snn.integer.integer_net import SCHEMA, IntegerNet, Layer, describe
@@ -208,7 +208,7 @@ def _facts(graph: nir.NIRGraph) -> dict[str, Any]:
     """The description in the graph's metadata, its sizes checked."""
     try:
         facts = parse_json_object(graph.metadata[DESCRIPTION])
-        if facts["schema"] != SCHEMA or facts["neurons"] not in ("exact", "lif"):
+        if not is_schema(facts["schema"], SCHEMA) or facts["neurons"] not in ("exact", "lif"):
             raise ValueError("of another version")
         checked_answers(facts)
         facts["config"] = NetConfig.model_validate(facts["config"])

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from vecchess.monitor.changing_file import SmallFile
-from vecchess.safe_parse import parse_json_object, to_json_value
+from vecchess.safe_parse import is_schema, parse_json_object, to_json_value
 from vecchess.selfplay.supervisor.status_view import Values, mapping, number
 from vecchess.store.status_file import SCHEMA
 
@@ -106,6 +106,6 @@ def is_alive(pid: int) -> bool:
 def _parse(data: bytes) -> Values:
     """Raises ValueError for anything but a status of this schema."""
     values: Values = to_json_value(parse_json_object(data))
-    if values.get("schema") != SCHEMA:
+    if not is_schema(values.get("schema"), SCHEMA):
         raise ValueError("a status of another vecchess")
     return values

@@ -28,9 +28,8 @@ from vecchess.errors import NetworkError
 from vecchess.networks.state_nest import Nest, leaves, map_nest
 from vecchess.runtime.plugin import users_code
 from vecchess.safe_parse import clip_line
-from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
+from vecchess.shapes import MAX_TIME_STEPS, NUM_ACTIONS, NUM_OUTCOMES
 
-MOST_TIME_STEPS = 64
 EXAMPLE_FENS = (
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "r1bqk2r/pppp1ppp/2n2n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQK2R b KQkq - 0 5",
@@ -98,7 +97,7 @@ class ModuleSizes(TypedModel):
     kind: Literal["module"] = "module"
     num_planes: int
     """P, input planes."""
-    time_steps: int = Field(ge=1, le=MOST_TIME_STEPS)
+    time_steps: int = Field(ge=1, le=MAX_TIME_STEPS)
     """T, the most time steps a position may take."""
     readout: Literal["mean", "last"] = "mean"
     """What the logits after a step are made of."""

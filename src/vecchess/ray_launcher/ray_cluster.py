@@ -20,6 +20,7 @@ from vecchess.ray_launcher.node_process import NodeProcess
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import StopSignals
+from vecchess.safe_parse import is_count
 
 PLACE_S = 60.0
 """Wait for resources of the cluster that are in use."""
@@ -116,13 +117,14 @@ def processes_on_nodes(
 def _require_answer(address: str) -> None:
     """Raise ConfigError where no server listens, for which Ray would wait minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not port.isdecimal():  # "auto" or "local"
+    if not is_count(port):  # "auto" or "local"
         return
     try:
         socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
-    except OSError as error:
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise ConfigError(
-            f"no Ray cluster answers at {address} ({error.strerror or error}): is its head started?"
+            f"no Ray cluster answers at {address} ({reason}): is its head started?"
         ) from None
 
 

@@ -14,6 +14,7 @@ from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.gpu_stats import cpus_near, open_nvml
+from vecchess.safe_parse import is_count
 
 CPU_SLOTS = 128
 GPU_SLOTS = 4096
@@ -120,7 +121,7 @@ def _cpu_workers(text: str) -> int:
     _, colon, count = text.partition(":")
     if not colon:
         return 1
-    if not count.isdecimal() or not 1 <= int(count) <= 1024:
+    if not is_count(count) or not 1 <= int(count) <= 1024:
         raise ConfigError(f"--gpus {text}: the number of CPU workers must be 1 to 1024")
     return int(count)
 
@@ -129,7 +130,7 @@ def _part(part: str, text: str, gpus: list[str]) -> list[Device]:
     if part.startswith(("GPU-", "MIG-")):
         return [Device("cuda:0", part, part)]
     first, dash, last = part.partition("-")
-    if not first.isdecimal() or (dash and not last.isdecimal()):
+    if not is_count(first) or (dash and not is_count(last)):
         raise ConfigError(
             f'--gpus {text}: "{part}" is not a number, a range, a GPU UUID, "all", "auto" or "cpu"'
         )

@@ -18,6 +18,7 @@ from vecchess.safe_parse import (
     MOST_BYTES,
     NotRegular,
     clip_line,
+    is_schema,
     open_regular,
     parse_json_object,
 )
@@ -63,7 +64,7 @@ def read_json(
     data = retried(lambda: read_file(path))
     try:
         values = parse_json_object(data, most_bytes)
-        if schema is not None and (found := values.pop("schema", None)) != schema:
+        if schema is not None and not is_schema(found := values.pop("schema", None), schema):
             raise ValueError(f"schema {found}; this vecchess reads {schema}")
         return values
     except ValueError as error:

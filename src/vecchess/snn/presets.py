@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from vecchess.config.settings import TypedModel
 from vecchess.errors import ConfigError
+from vecchess.shapes import MAX_TIME_STEPS
 
 LANES = 32
 """C is a multiple of this, so that a row of weights fills whole vector registers."""
@@ -48,7 +49,7 @@ class NetConfig(TypedModel):
     """Channels of each convolution of a plain network; empty for a residual one."""
     value_channels: int = Field(default=8, ge=1, le=64)
     """Channels of the spiking layer in front of win/draw/loss."""
-    time_steps: int = Field(default=4, ge=1, le=64)
+    time_steps: int = Field(default=4, ge=1, le=MAX_TIME_STEPS)
     """T, the most time steps a position may take."""
     input_rate: int = Field(default=DIRECT, ge=1, le=DIRECT)
     """Sixteenths of the time steps at which a set bit of a plane spikes; 16: always (direct)."""

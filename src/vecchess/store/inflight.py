@@ -24,7 +24,6 @@ from vecchess.errors import DataError, FileMissing, FileUnreadable
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import list_folder, retried
-from vecchess.shapes import MAX_MOVES
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords, concatenate, span_columns
 from vecchess.store.seating import Seating
@@ -104,7 +103,7 @@ def read_saved(path: Path, run_id: str | None = None, sha256: str | None = None)
     for name, shape in shapes.items():
         if more[name].shape != shape:
             raise DataError(f'{path}: column "{name}" has {more[name].shape}, not {shape}')
-    if not records.prob.all() or (np.diff(records.target_offsets) > MAX_MOVES).any():
+    if not records.prob.all():
         raise DataError(f"{path} has plies that cannot be put back into a log")
     return saved
 

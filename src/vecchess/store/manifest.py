@@ -48,7 +48,7 @@ from vecchess.runtime.atomic_write import (
 from vecchess.runtime.file_lock import file_lock
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.retried_read import list_folder, read_file, read_json, retried, unreadable
-from vecchess.safe_parse import clip_line, open_regular, parse_json_object
+from vecchess.safe_parse import clip_line, is_schema, open_regular, parse_json_object
 from vecchess.store.id_set import IdSet, Range, parse_steps
 from vecchess.store.records import SCHEMA, GameRecords, concatenate
 from vecchess.store.shard import NO_RUN, SET_ASIDE_SUFFIX, ShardFile, parse_shard
@@ -423,7 +423,7 @@ class Manifest:
         """Take the first line: which games are pruned."""
         try:
             values = parse_json_object(line, LONGEST_LINE)
-            if values.get("schema") != SCHEMA:
+            if not is_schema(values.get("schema"), SCHEMA):
                 raise ValueError(f"schema {values.get('schema')}; this vecchess reads {SCHEMA}")
             if not _ID.fullmatch(values["manifest"]):
                 raise ValueError("it has no id")

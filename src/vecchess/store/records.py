@@ -20,8 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import DataError
-from vecchess.shapes import NUM_ACTIONS, POSITION_WORDS
+from vecchess.shapes import (
+    MAX_MOVES,
+    MAX_TIME_STEPS,
+    NUM_ACTIONS,
+    POSITION_WORDS,
+    TARGET_UNIT,
+)
 
 SCHEMA = 2
 """Schema of shards and of manifests."""
@@ -75,7 +82,7 @@ FINGERPRINT_COLUMNS = ("fingerprint", "tag")
 """Hashes of the answers that decided the moves; all zero where unknown."""
 NO_FINGERPRINT = 0
 """Fingerprint of a game that was not played by a network of ours."""
-_MOST = {"termination": 9, "resign": 7, "full": 1}
+_MOST = {"termination": 9, "resign": 7, "full": 1, "steps": MAX_TIME_STEPS}
 """Largest values of columns whose types hold more: ``chess.rules.Termination``, three bits, one."""
 Spans = list[tuple[int, str]]
 """First ply that each network of one game played, and the network."""
@@ -225,18 +232,15 @@ class GameRecords:
             raise DataError(f"an action code is not below {NUM_ACTIONS}")
         if self.lengths.max(initial=0) > MAX_PLIES:
             raise DataError(f"a game has more than {MAX_PLIES} plies")
-        if not np.isin(self.result, (-1, 0, 1)).all() or self.numbers.min(initial=0) < 0:
-            raise DataError("a game's number or result is none")
+        check_outcomes(self.numbers, self.result, self.termination)
         self._check_values()
+        self._check_targets()
         self._check_spans()
 
     def _check_values(self) -> None:
         """Raise DataError for a number that no game has; the lengths are checked."""
-        if len(np.unique(self.numbers)) < self.num_games:
-            raise DataError("two games have the same number")
-        for name, most in _MOST.items():
-            if (largest := getattr(self, name).max(initial=0)) > most:
-                raise DataError(f'column "{name}" has {largest}; {most} is the most')
+        for name in ("resign", "full", "steps"):
+            _check_most(name, getattr(self, name))
         if np.add(self.win, self.draw, dtype=np.uint32).max(initial=0) > VALUE_UNIT:
             raise DataError(f"a win and a draw are more than {VALUE_UNIT} together")
         # written so that NaN fails too
@@ -244,6 +248,23 @@ class GameRecords:
             raise DataError("a probability is not from 0 to 1")
         if not all(map(str.isprintable, self.nets)):
             raise DataError("a network's name cannot be printed")
+
+    def _check_targets(self) -> None:
+        """Raise DataError for a policy target that is none; the lengths are checked."""
+        counts = np.diff(self.target_offsets)
+        if counts.max(initial=0) > MAX_MOVES:
+            raise DataError(
+                f"a policy target of more than {MAX_MOVES} moves cannot be put back into a log"
+            )
+        first = self.target_offsets[:-1][counts > 0]
+        if not len(first):
+            return
+        # each share is rounded, so that all together may be a little more than one
+        if (
+            np.add.reduceat(self.target_prob, first, dtype=np.uint32).max()
+            > TARGET_UNIT + MAX_MOVES
+        ):
+            raise DataError("the shares of a policy target are more than one together")
 
     def _check_spans(self) -> None:
         """Raise DataError where the networks of a game do not follow each other from its start."""
@@ -255,6 +276,23 @@ class GameRecords:
         is_next[first] = self.span_ply[first] == 0
         if not is_next.all() or (self.span_ply > self.lengths[game]).any():
             raise DataError("the networks of a game do not follow each other from its start")
+
+
+def check_outcomes(
+    numbers: NDArray[np.int64], result: NDArray[np.int8], termination: NDArray[np.uint8]
+) -> None:
+    """Raise DataError for a number, result or termination that no game has; G of each."""
+    is_number = 0 <= numbers.min(initial=0) <= numbers.max(initial=0) < MOST_GAMES
+    if not is_number or not -1 <= result.min(initial=0) <= result.max(initial=0) <= 1:
+        raise DataError("a game's number or result is none")
+    if len(np.unique(numbers)) < len(numbers):
+        raise DataError("two games have the same number")
+    _check_most("termination", termination)
+
+
+def _check_most(name: str, column: NDArray[Any]) -> None:
+    if (largest := column.max(initial=0)) > _MOST[name]:
+        raise DataError(f'column "{name}" has {largest}; {_MOST[name]} is the most')
 
 
 def span_columns(spans: Sequence[Spans]) -> dict[str, Any]:
@@ -324,4 +362,5 @@ def _ranges(
 
 
 def _end(offsets: NDArray[np.int64]) -> int:
-    return int(offsets[-1]) if len(offsets) else 0
+    """How many entries the ranges of ``offsets`` have, which may be of any shape as yet."""
+    return int(offsets.flat[-1]) if offsets.size else 0

@@ -31,6 +31,8 @@ MOST_TEXT = 2000
 """Characters of one text; of a longer one the end is kept."""
 MOST_WAITING = 200
 """Events that wait while the disk is full; of more, the newest are kept."""
+END_OF_TIME = 253_402_300_800.0
+"""The year 10000, which no calendar of Python has."""
 LogEvent = Callable[..., object]
 """Takes the name of an event, and its facts as keywords."""
 
@@ -88,8 +90,13 @@ def read_log(folder: Path) -> Iterator[dict[str, Any]]:
         for line in whole_lines(folder / name):
             with suppress(ValueError, KeyError, TypeError):
                 values = parse_json_object(line)
-                if isinstance(values["event"], str) and isinstance(values["time_unix"], float):
+                if isinstance(values["event"], str) and _is_time(values["time_unix"]):
                     yield values
+
+
+def _is_time(value: Any) -> bool:
+    """Whether a calendar has this time, in seconds since 1970; NaN is none."""
+    return isinstance(value, float) and 0 <= value < END_OF_TIME
 
 
 def _clipped(value: Any) -> Any:

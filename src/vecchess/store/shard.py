@@ -36,6 +36,7 @@ from vecchess.store.records import (
     COLUMN_DTYPES,
     SCHEMA,
     GameRecords,
+    check_outcomes,
 )
 
 MOST_RATIO = 10
@@ -290,6 +291,10 @@ def read_outcomes(path: Path, run_id: str | None = None) -> GameOutcomes:
     plies = np.diff(offsets)
     if {len(plies), len(result), len(termination)} != {len(numbers)} or plies.min(initial=0) < 0:
         raise DataError(f"{path} is not a readable shard: its lengths do not fit its games")
+    try:
+        check_outcomes(numbers, result, termination)
+    except DataError as error:
+        raise DataError(f"{path} is not a readable shard: {error}") from None
     return GameOutcomes(numbers, plies, result, termination)
 
 

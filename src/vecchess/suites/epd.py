@@ -23,7 +23,7 @@ from vecchess.chess.parse_epd import parse_epd
 from vecchess.chess.position import COUNTERS, Positions
 from vecchess.errors import ConfigError
 from vecchess.importers.text_lines import read_lines
-from vecchess.safe_parse import clip_line
+from vecchess.safe_parse import clip_line, is_count
 
 WDL = "win", "draw", "loss"
 WDL_TOTAL = 1000
@@ -139,7 +139,7 @@ def _moves(board: chess.Board, operands: str) -> frozenset[str]:
 def _value(remark: str) -> float:
     """Win - loss of three numbers; NaN for any other remark."""
     words = remark.split()
-    if len(words) != len(WDL) or not all(word.isdecimal() for word in words):
+    if len(words) != len(WDL) or not all(map(is_count, words)):
         return np.nan
     win, draw, loss = map(int, words)
     total = win + draw + loss

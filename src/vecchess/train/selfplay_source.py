@@ -107,6 +107,10 @@ class SelfplaySource:
         """Resume after the generations of ``state``."""
         self._history = [Generation(*each) for each in state["history"]]
         before, now = state["reference_shards"], self._num_reference_shards
+        if not all(
+            type(num) is int and num >= 0 for each in [*self._history, [before]] for num in each
+        ):
+            raise ValueError("a number of positions or shards is none")
         self._num_reference_shards = min(before, now) if now else before  # fewer: compacted
 
     def evaluate(self, learner: Learner) -> dict[str, Any]:

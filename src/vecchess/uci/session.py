@@ -11,7 +11,7 @@ from vecchess import __version__
 from vecchess.config import UciConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.reporting import ReportLine
-from vecchess.safe_parse import printable
+from vecchess.safe_parse import is_count, printable
 from vecchess.uci.engine_options import CLEAR_HASH, Options
 from vecchess.uci.parse_command import (
     Position,
@@ -191,7 +191,7 @@ class Session:
         from vecchess.uci.tasks import BENCH_SIMS, bench_lines
 
         given = words[0] if words else str(BENCH_SIMS)
-        if not given.isdecimal() or not 1 <= int(given) <= 1 << 24:
+        if not is_count(given) or not 1 <= int(given) <= 1 << 24:
             self._inform(f'bench: simulations of a position are 1 to 16777216, not "{given}"')
             return
         self._write_lines(partial(bench_lines, self._options.config, int(given)))

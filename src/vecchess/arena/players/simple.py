@@ -11,6 +11,7 @@ from vecchess.chess.movegen import count_moves, legal_moves
 from vecchess.chess.planes import MATERIAL_WEIGHTS, encode_planes
 from vecchess.chess.position import Positions
 from vecchess.errors import ConfigError
+from vecchess.safe_parse import is_count
 from vecchess.search.kernels.alpha_beta import minimax
 from vecchess.shapes import MAX_MOVES
 
@@ -70,7 +71,7 @@ class MinimaxPlayer(ImmediatePlayer):
     def parse(cls, text: str, seed: int = 0) -> "MinimaxPlayer":
         """The player that ``text`` spells, ``minimax:2``; raises ConfigError."""
         depth = text.removeprefix(MINIMAX)
-        if not (depth.isascii() and depth.isdigit() and 1 <= int(depth) <= MAX_DEPTH):
+        if not (depth.isascii() and is_count(depth) and 1 <= int(depth) <= MAX_DEPTH):
             raise ConfigError(f"give plies from 1 to {MAX_DEPTH}, {MINIMAX}2")
         return cls(int(depth), seed)
 

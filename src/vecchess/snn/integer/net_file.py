@@ -24,7 +24,7 @@ from vecchess.config import DEFAULT_NET
 from vecchess.errors import DataError, FileMissing, NetworkError, write_error
 from vecchess.runtime.atomic_write import open_new
 from vecchess.runtime.retried_read import read_file, retried
-from vecchess.safe_parse import MOST_BYTES, clip_line, parse_json, parse_json_object
+from vecchess.safe_parse import MOST_BYTES, clip_line, is_schema, parse_json, parse_json_object
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import (
     SCHEMA,
@@ -184,7 +184,7 @@ def _description(data: bytes) -> dict[str, Any]:
         raise NetworkError(
             f"holds weights of {clip_line(module)}: name that, with the setting weights=FILE"
         )
-    if schema != SCHEMA:
+    if not is_schema(schema, SCHEMA):
         raise NetworkError(f"has schema {clip_line(schema)}, this vecchess reads {SCHEMA}")
     return description
 

@@ -24,7 +24,7 @@ from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX, path_write_error, write_atomically
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import list_folder, read_file, retried
-from vecchess.safe_parse import clip_line, parse_json_object
+from vecchess.safe_parse import clip_line, is_schema, parse_json_object
 
 NAME = re.compile(r"(\d{6,})-(\d{9,})\.safetensors")
 SCHEMA = 2
@@ -73,7 +73,7 @@ def decode_checkpoint(data: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = clip_line(error)
         raise DataError(f"it is truncated or no checkpoint ({reason})") from None
-    if schema != SCHEMA:
+    if not is_schema(schema, SCHEMA):
         raise DataError(
             f"it has schema {clip_line(schema)}, this vecchess reads {SCHEMA}: it was written by "
             f"vecchess {clip_line(entry.get('vecchess'))}, use that or a later one"

@@ -36,7 +36,7 @@ _Count = Annotated[int, Field(ge=0, lt=1 << 62)]
 class StateValues(TypedModel):
     """The values of a state that are not tensors."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     readout: Literal["spikes", "graded", "mean", "last"] = "spikes"
     """How the network is read; networks of older runs read spikes."""
@@ -45,7 +45,7 @@ class StateValues(TypedModel):
     """Updates of the weights."""
     samples: _Count
     """Samples of these updates."""
-    rates: list[float]
+    rates: list[Annotated[float, Field(ge=0)]]
     """Spike rate of each neuron layer in the last update."""
     scaler: dict[str, float | int]
     """torch's state of the gradient scaler; empty without fp16."""

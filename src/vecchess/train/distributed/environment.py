@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from vecchess.errors import ConfigError
 from vecchess.runtime.devices import CPU, Device
+from vecchess.safe_parse import is_count
 
 DEFAULT_PORT = 29500
 """For several machines without --master-port, as in torchrun."""
@@ -185,6 +186,6 @@ def _optional(environ: Mapping[str, str], name: str, default: int) -> int:
 
 def _number(environ: Mapping[str, str], name: str) -> int:
     text = environ.get(name, "")
-    if not text.isdecimal():
+    if not is_count(text):
         raise ConfigError(f'environment: {name} must be a number, not "{text}"')
     return int(text)
