@@ -1,5 +1,7 @@
 """Files with one field at an extreme. The fields are found by reading the file itself: members and
-cells of arrays, keys of JSON and TOML, tensors and their metadata, numbers in texts."""
+cells of arrays, keys of JSON and TOML, tensors and their metadata, numbers in texts.
+
+Decision 294."""
 
 import copy
 import io

@@ -75,7 +75,7 @@ GamesOrForever = Annotated[int, BeforeValidator(_parse_games), Field(ge=0, le=MO
 class TypedModel(BaseModel):
     """A model of values whose types count: true is not 1, 1 is not true, 3.0 is no whole number.
 
-    Texts are read as the numbers that they spell, as flags and variables need it.
+    Texts are read as the numbers that they spell, as flags and variables need it (decision 293).
     """
 
     model_config = ConfigDict(defer_build=True)
