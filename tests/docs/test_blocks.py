@@ -1,5 +1,6 @@
 """What the tests of the pages rest on: blocks are found, calls of vecchess are found and judged."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,12 @@ def test_calls_that_it_takes_pass() -> None:
         "--version",
     ):
         check_call(right.split())
+
+
+def test_every_decision_stands_in_the_list() -> None:
+    listed = re.findall(r"(?m)^- (\d+\. .+)$", (ROOT / "docs" / "decisions.md").read_text())
+    pages = (ROOT / "docs" / "decisions").glob("*.md")
+    told = [
+        title for page in pages for title in re.findall(r"(?m)^## (\d+\. .+)$", page.read_text())
+    ]
+    assert sorted(listed) == sorted(told)
