@@ -171,12 +171,15 @@ def test_self_play_is_compared_by_time_and_rated_by_a_whole_command(
 ) -> None:
     for name in ("one", "two"):
         small_run(tmp_path / name, lines=20)
+    net = tmp_path / "one" / "nets" / "tiny.safetensors"
+    net.parent.mkdir(exist_ok=True)
+    net.touch()
     with dashboard(tmp_path) as (address, _):
         page.goto(f"{address}/#/compare")
         expect(page.locator(".charts .x-name").first).to_have_text("seconds")
         expect(page.get_by_role("group", name="Draw by")).to_have_count(0)
         page.goto(f"{address}/#/run/one/strength")
-        command = f"vecchess eval --history {tmp_path / 'one'}"
+        command = f"vecchess eval {net}"
         expect(page.locator(".empty pre")).to_have_text(command)
         page.goto("about:blank")
 

@@ -184,7 +184,11 @@ def show(facts: dict[str, Any], shown: dict[str, Any]) -> None:
     with redirect_stdout(io.StringIO()) as out:
         print_result(facts, True, shown)
         print_result(facts, False, shown)
-    assert "NaN" not in out.getvalue()
+    json.loads(out.getvalue().splitlines()[0], parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
 
 
 def module_weights() -> bytes:

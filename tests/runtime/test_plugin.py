@@ -75,8 +75,12 @@ def test_an_import_that_fails_names_the_line(folder: Path, source: str, line: st
 def test_a_request_to_stop_is_no_error_of_the_user() -> None:
     with pytest.raises(Stopped), users_code("mine", "its step"):
         raise Stopped("SIGTERM")
-    with pytest.raises(KeyboardInterrupt), users_code("mine", "its step"):
-        signal.raise_signal(signal.SIGINT)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a script may ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt), users_code("mine", "its step"):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_only_the_thread_of_the_user_writes_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,7 +79,13 @@ def test_what_kernels_are_written_for(name: str, version: str) -> None:
     assert str(pin.specifier) == f"=={version}"
 
 
-BROUGHT_ALONG = {"llvmlite": "numba", "h5py": "nir", "triton": "torch", "norse": "its users"}
+BROUGHT_ALONG = {
+    "llvmlite": "numba",
+    "h5py": "nir",
+    "triton": "torch",
+    "norse": "its users",
+    "pydantic_core": "pydantic",
+}
 """Modules that we import, and who installs them."""
 
 

@@ -20,7 +20,7 @@ export function Strength({ run }: { run: Run }) {
   if (nothing) {
     return (
       <Empty title="No match was played yet" command={run.rating_command}>
-        A training plays matches every few iterations (--eval-every). What a run made is rated by:
+        A training plays matches every few iterations (--eval-every).{run.rating_command && " What a run made is rated by:"}
       </Empty>
     );
   }
