@@ -7,6 +7,7 @@ import argparse
 import io
 import json
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable
 from random import Random
@@ -18,6 +19,9 @@ from vecchess.chess.read_pgn import PgnGame, read_pgn
 
 MOST_PLIES = 500
 logging.getLogger("chess.pgn").setLevel(logging.CRITICAL)
+LETTERS = str.maketrans("♔♕♖♗♘", "KQRBN")
+_GLYPH = re.compile(r"\$\d*\.?")
+_RESULT = re.compile(r"(1-0|0-1|1/2-1/2|\*)(?=\s)")
 PIECES_OF_TEXT = [
     "\n", "\n\n", "\n\n\n", "\r", "\t", " ", "{", "}", "(", ")", ";", "%", "\n%", "[", "]", '"',
     "\\", "$", "$1", "1-0", "0-1", "1/2-1/2", "*", "1.", "2...", "7.", "...", "e4", "Nf3", "O-O",
@@ -100,7 +104,7 @@ def found_by_python_chess(text: str) -> set[tuple[str, str]]:
 
 def unplayed(text: str, games: list[Written]) -> list[PgnGame]:
     """The games that our reader gives without a fault, and that neither were played nor are what
-    python-chess reads in ``text``, with and without its empty lines."""
+    python-chess reads in ``text``, as it is and in the form that it knows."""
     found = [
         game
         for game in read_pgn(io.StringIO(text, newline=None), MOST_PLIES)
@@ -109,8 +113,9 @@ def unplayed(text: str, games: list[Written]) -> list[PgnGame]:
     strange = [game for game in found if not is_played(game, games)]
     if strange:
         lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        dense = "\n".join(line for line in lines if line.strip())
-        others = found_by_python_chess(text) | found_by_python_chess(dense)
+        dense = "\n".join(line for line in lines if line.strip()).translate(LETTERS)
+        known = _RESULT.sub(r"\1\n\n", _GLYPH.sub(" ", dense))
+        others = found_by_python_chess(text) | found_by_python_chess(known)
         strange = [g for g in strange if key_of(tuple(g.moves), g.start) not in others]
     return strange
 
