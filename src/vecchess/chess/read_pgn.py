@@ -221,6 +221,8 @@ class _Reader:
             self._fail(f"{where} is no move")
             return
         try:
+            if san[:1].isdigit():  # "2-a4": python-chess takes it for a pawn's rank
+                raise ValueError
             move = board.parse_san(san)
         except ValueError:
             self._fail(f"{where} is illegal")
