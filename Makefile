@@ -16,7 +16,7 @@ TESTERS = $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? core
 
 help:
 	@echo "make selfplay   set up, then play 64 games with the default network on this machine"
-	@echo "make test       set up, then run the tests (6 minutes on 2 cores, 8 with its setup)"
+	@echo "make test       set up, then run the tests (6 to 14 minutes on 2 cores, by their speed)"
 	@echo "make test-all   every test, the long ones too (make test-long: these alone, MINUTES=)"
 	@echo "make fuzz       hostile input for every reader, some minutes (INPUTS=, SECONDS=, SEED=, TARGETS=)"
 	@echo "make coverage   lines and branches of chess, store and selfplay that the tests reach"

@@ -28,10 +28,9 @@ from vecchess.errors import DeviceError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.builtin import ConstantBackend
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.inference.tune.slot_search import backend_nbytes
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 
 FAKE = "bench.fake_device:open_fake"
 """What ``--backend`` takes, with the folder above ``bench`` in PYTHONPATH."""

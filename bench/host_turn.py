@@ -25,13 +25,13 @@ import torch
 from vecchess.config import SelfplayConfig
 from vecchess.inference.cuda import backend as cuda_backend
 from vecchess.inference.cuda import streams
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.runtime.devices import Share
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.selfplay.worker.setup import mover_factory
 from vecchess.snn.initialise import new_network
+from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.presets import NetConfig
 from vecchess.store.id_set import IdSet
 

@@ -99,9 +99,9 @@ def serve(case: str, positions: int, slots: int) -> None:
 def _backend(case: str, slots: int) -> tuple[Any, int]:
     """The backend of a case, on one thread, and the planes that its network sees."""
     from vecchess.inference.backend_registry import open_backend
-    from vecchess.inference.exit_rule import ExitRule
     from vecchess.inference.source import find
     from vecchess.snn.create import create_twin
+    from vecchess.snn.integer.integer_net import ExitRule
 
     name, _, kind = case.partition(":")
     net = find(name).load()

@@ -18,10 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vecchess.inference.exit_rule import ExitRule, exit_step
+from vecchess.inference.exit_rule import exit_step
 from vecchess.inference.requests import Requests
 from vecchess.shapes import NUM_SQUARES
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import NUM_TAPS, input_bits, neuron_layers, reads_activations
 from vecchess.snn.torch_integer import in_units, network_input, observed_network

@@ -15,10 +15,10 @@ from bench.gpu.setting import Setting, TileTooLargeError
 
 from vecchess.config import SelfplayConfig, TreeConfig
 from vecchess.inference.cuda.tiles import Tile
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.child_process import exit_with_parent
 from vecchess.selfplay.worker.precompile import Precompiler
+from vecchess.snn.integer.integer_net import ExitRule
 
 NUM_SLOTS = 64
 """A multiple of 16, as in the measurements: kernels are compiled for such a number."""

@@ -7,8 +7,7 @@ import numpy as np
 from bench.gpu.report_lines import ResultWriter
 from bench.gpu.setting import STAGGER, Answers, Setting, TileTooLargeError, answers
 
-from vecchess.inference.exit_rule import ExitRule
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 
 NUM_POSITIONS = 2000
 FEWER = {"large": 200}

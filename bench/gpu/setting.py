@@ -20,12 +20,11 @@ from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cuda.backend import CudaBackend
 from vecchess.inference.cuda.tiles import Tile, candidates
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.machine_limits import num_cores
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.snn.presets import NetConfig, preset
 

@@ -15,8 +15,8 @@ from bench.gpu.report_lines import ResultWriter
 from bench.gpu.setting import Setting, answers, feed, warmed
 from bench.gpu.telemetry import open_nvml
 
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.machine_limits import memory_text, num_cores
+from vecchess.snn.integer.integer_net import ExitRule
 
 PACKAGES = ("torch", "triton", "numba", "numpy", "pydantic", "snntorch", "spikingjelly")
 NUM_POSITIONS, QUICK_POSITIONS = 256, 4

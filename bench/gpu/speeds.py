@@ -9,8 +9,8 @@ from bench.gpu.setting import Setting, TileTooLargeError, device_seconds, feed, 
 from bench.peers.machine_limits import measure_ceilings
 
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.shapes import NUM_SQUARES
+from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import NUM_TAPS
 

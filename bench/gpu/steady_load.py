@@ -15,7 +15,7 @@ from bench.gpu.equality import digest
 from bench.gpu.setting import Setting, TileTooLargeError, answers, feed, warmed
 
 from vecchess.inference.cuda.tiles import Tile
-from vecchess.inference.exit_rule import ExitRule
+from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.integer.net_file import load_net
 
 

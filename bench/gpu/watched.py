@@ -13,7 +13,7 @@ from bench.gpu.report_lines import ResultWriter
 from bench.gpu.setting import Setting
 
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.inference.exit_rule import ExitRule
+from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.presets import NetConfig
 
 SKIPPED_LAUNCHES = 30

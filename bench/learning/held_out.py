@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import ReplayedPositions, replay_positions

@@ -16,8 +16,8 @@ from vecchess.bench.entrants import Continuous, OwnEntrant, unanswered
 from vecchess.bench.paired_timing import Count, Entrant, Laps, mean_steps, ratio, time_in_turns
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
+from vecchess.snn.integer.integer_net import ExitRule
 
 SHARES = (1.3 / 4, 1.5 / 4, 2.0 / 4, 2.5 / 4, 3.0 / 4, 3.5 / 4)
 """Mean time steps aimed at, as shares of T."""

@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from vecchess.bench.entrants import EntrantSetup, reference_answers
 from vecchess.bench.inference import BITS
 from vecchess.errors import VecchessError
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.modules.neuron import lif_steps
 from vecchess.snn.torch_integer import unpack_planes
 

@@ -17,8 +17,8 @@ from vecchess.bench.inference import Contest, absent, describe, open_contest, ro
 from vecchess.bench.paired_timing import Laps, mean_steps, ratio, time_in_turns
 from vecchess.config.bench_settings import InferenceBench
 from vecchess.inference.backend import Backend
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.open_network import require_integers
+from vecchess.snn.integer.integer_net import ExitRule
 
 PATTERNS_SHARE = 0.4
 """Share of the time that goes to the exit patterns."""

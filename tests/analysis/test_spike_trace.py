@@ -16,11 +16,10 @@ from vecchess.chess.planes import NUM_PLANES, num_planes
 from vecchess.errors import ConfigError
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.inference.tune.step_traces import record_steps
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import unpack_planes
 

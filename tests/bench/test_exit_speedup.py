@@ -17,7 +17,7 @@ from vecchess.bench.entrants import Continuous, unanswered
 from vecchess.bench.paired_timing import Lap
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.exit_rule import ExitRule
+from vecchess.snn.integer.integer_net import ExitRule
 
 
 def open_with(rule: ExitRule) -> Backend:

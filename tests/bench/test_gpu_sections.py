@@ -20,7 +20,7 @@ from triton.runtime.errors import OutOfResources
 
 from vecchess.errors import DeviceError
 from vecchess.inference.device_errors import device_work
-from vecchess.inference.exit_rule import ExitRule
+from vecchess.snn.integer.integer_net import ExitRule
 
 COMMAND_S = 575
 """Seconds of a command that is killed after ten minutes."""

@@ -16,9 +16,8 @@ from tests.bench.nets import questions, small_net, with_bias
 from vecchess.bench.entrants import reference_answers
 from vecchess.bench.inference import BITS
 from vecchess.errors import NetworkError, VecchessError
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.snn.create import create_twin
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.presets import NetConfig
 
 

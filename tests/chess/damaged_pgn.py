@@ -19,7 +19,7 @@ from vecchess.chess.read_pgn import PgnGame, read_pgn
 
 MOST_PLIES = 500
 logging.getLogger("chess.pgn").setLevel(logging.CRITICAL)
-LETTERS = str.maketrans("♔♕♖♗♘\u2013", "KQRBN-") | {ord("½"): "1/2"}
+LETTERS = str.maketrans("♔♕♖♗♘♚♛♜♝♞\u2013", "KQRBNKQRBN-") | {ord("½"): "1/2"}
 _GLYPH = re.compile(r"\$\d*\.?")
 _RESULT = re.compile(r"(1-0|0-1|1/2-1/2|\*)(?=\s)")
 PIECES_OF_TEXT = [

@@ -14,12 +14,11 @@ from vecchess.config import GameConfig
 from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.evaluate.calibrate_exits import CalibrationPlan, calibrate, policy_targets
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.tune.exit_calibration import CostBounds
 from vecchess.inference.tune.step_traces import StepTraces
 from vecchess.selfplay.worker.networks import store_net
 from vecchess.snn.create import create_network
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import ReplayedPositions, replay_positions

@@ -32,13 +32,12 @@ from vecchess.export.game_source import recorded_games
 from vecchess.export.lc0_export import to_chunk
 from vecchess.export.pgn_export import recorded_pgn
 from vecchess.importers.import_folder import FACTS_NAME, open_import_folder
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.lc0.weights_file import parse_weights
 from vecchess.networks.module_net import read_weights
 from vecchess.safe_parse import parse_json_object
 from vecchess.selfplay.worker.networks import stored_net
 from vecchess.snn.integer.bounds import net_facts
-from vecchess.snn.integer.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet, Layer
 from vecchess.snn.integer.net_file import DTYPES, METADATA_KEY, load_net
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes

@@ -19,12 +19,12 @@ from vecchess.importers.label_games import labelled_plies
 from vecchess.importers.network_label import LEAST_SHARE, gather_network_labels, open_labeller
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.lc0_backend import Lc0Backend
 from vecchess.inference.reference import ReferenceBackend
 from vecchess.inference.requests import Requests
 from vecchess.lc0.weights_file import load_weights
 from vecchess.snn.create import create_network
+from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_positions

@@ -12,8 +12,8 @@ from tests.inference.requests import ask
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.snn.initialise import new_network
+from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.presets import NetConfig
 
 SLOTS = 8

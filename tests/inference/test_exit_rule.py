@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vecchess.errors import NetworkError
-from vecchess.inference.exit_rule import NO_BEST, ExitRule, judge
+from vecchess.inference.exit_rule import NO_BEST, judge
+from vecchess.snn.integer.integer_net import ExitRule
 
 T = 6
 SCORES = st.lists(st.integers(-50, 50), min_size=3, max_size=3)

@@ -23,11 +23,10 @@ from vecchess.inference.cpu.backend import (
     KernelCosts,
     KernelThreads,
 )
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.bounds import check_bounds
-from vecchess.snn.integer.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet, Layer
 from vecchess.snn.presets import NetConfig, preset
 from vecchess.snn.topology import neuron_layers
 from vecchess.snn.torch_integer import from_integers, unpack_planes

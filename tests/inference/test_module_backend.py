@@ -8,10 +8,10 @@ from tests.inference.requests import answer, same
 from tests.networks.slots import is_the_same_in_any_slot, served
 from vecchess.errors import NetworkError
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.networks.module_net import create_module_net
 from vecchess.networks.step_module import unpacked
 from vecchess.selfplay.worker.random_requests import random_requests
+from vecchess.snn.integer.integer_net import ExitRule
 
 HERE = "module:tests.networks.modules"
 ROWS = 10

@@ -4,10 +4,10 @@ import numpy as np
 
 from tests.inference.requests import Answers, answer, same
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.networks.module_net import create_module_net
 from vecchess.selfplay.worker.random_requests import random_requests
+from vecchess.snn.integer.integer_net import ExitRule
 
 
 def served(net: str, num_slots: int, order: list[int], stride: int, threads: int = 1) -> Answers:

@@ -9,9 +9,9 @@ from safetensors.torch import save_file
 
 from tests.networks import modules
 from vecchess.errors import ConfigError, NetworkError, VecchessError
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.networks.module_net import ModuleNet, create_module_net, save_module_net
 from vecchess.networks.step_module import check_step_module
+from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.integer.net_file import load_net
 
 HERE = "module:tests.networks.modules"

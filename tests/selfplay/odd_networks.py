@@ -26,10 +26,9 @@ from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.errors import NetworkError
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.replay.compare_records import first_difference
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer.integer_net import IntegerNet, Layer, describe, tensors_of
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet, Layer, describe, tensors_of
 from vecchess.snn.integer.net_file import METADATA_KEY, SCALES, load_net
 from vecchess.snn.presets import NetConfig
 from vecchess.store.records import GameRecords

@@ -12,9 +12,8 @@ from tests.snn.positions import random_positions
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.integer.net_file import SCALES, load_net, save_net
 from vecchess.snn.presets import NetConfig
 

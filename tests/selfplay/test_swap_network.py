@@ -9,14 +9,13 @@ import pytest
 
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import NetworkError
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.runtime.devices import CPU, Share
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import build_server, swap_network
 from vecchess.snn.create import create_network
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.integer.net_file import save_net
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords

@@ -115,8 +115,14 @@ class Slurm:
         self.run("scontrol", "update", f"JobId={job}", f"TimeLimit={limit}")
 
     def begin_again(self, job: object) -> None:
-        """Begin a job that was queued again at once, for which Slurm waits two minutes."""
-        self.wait_for(job, "PENDING")
+        """Begin a job that was queued again at once, for which Slurm waits two minutes: by then its
+        first start is over, whose exit code would be taken for that of the next."""
+
+        def is_over() -> bool:
+            nodes = self.run("scontrol", "show", "nodes")
+            return self.facts(job)["JobState"] == "PENDING" and "COMPLETING" not in nodes
+
+        self.wait_until(is_over, job)
         self.run("scontrol", "update", f"JobId={job}", "TimeLimit=60", "StartTime=now")
 
     def output(self) -> str:

@@ -14,11 +14,10 @@ from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cpu.backend import CpuBackend
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.create import create_network
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 
 SLOW = pytest.mark.slow
 Answers = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -76,7 +76,7 @@ def calibration_tables(facts: dict[str, Any], rule: dict[str, Any] | None) -> di
 
 def rule_text(rule: dict[str, Any], mean_time_steps: float) -> str:
     """An exit rule in words."""
-    from vecchess.inference.exit_rule import NEVER
+    from vecchess.snn.integer.integer_net import NEVER
 
     if rule["min_steps"] == NEVER and mean_time_steps == 1:
         return "none, the network takes one time step"

@@ -126,9 +126,9 @@ def from_nir(
 
 def _check_module(text: str, json: bool) -> None:
     """Open a module's backend, which compares bits and raises NetworkError where they differ."""
-    from vecchess.inference.exit_rule import ExitRule
     from vecchess.inference.module_backend import ModuleBackend
     from vecchess.networks.module_net import create_module_net
+    from vecchess.snn.integer.integer_net import ExitRule
 
     net = create_module_net(text, seed=0)
     backend = ModuleBackend(net, 1, ExitRule.never())

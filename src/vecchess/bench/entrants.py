@@ -17,10 +17,9 @@ from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cpu.backend import KernelThreads
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 
 FIXED, SLOTS_FIXED, CONTINUOUS = "fixed_T", "slots_fixed_T", "continuous"
 RELU_TWIN = "relu_twin"

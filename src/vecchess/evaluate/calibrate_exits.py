@@ -18,7 +18,6 @@ from vecchess.config import DEFAULT_NET, SelfplayConfig
 from vecchess.config.settings import build_from_flags
 from vecchess.errors import ConfigError
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.tune.exit_calibration import (
     CostBounds,
     ExitChoice,
@@ -29,7 +28,7 @@ from vecchess.inference.tune.step_traces import StepTraces, record_steps
 from vecchess.replay.replayer import play_games
 from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
 from vecchess.selfplay.worker.networks import require_playable
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.replay_positions import ReplayedPositions, replay_positions

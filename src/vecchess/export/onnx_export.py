@@ -16,10 +16,9 @@ from vecchess.errors import NetworkError, missing_library
 from vecchess.export.atomic_output import binary_file
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import answer_all
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.worker.random_requests import random_requests
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.modules.rate_coding import coded_steps
 
 

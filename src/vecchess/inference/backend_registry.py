@@ -9,10 +9,9 @@ from vecchess.config.backend import BACKENDS, is_factory
 from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend, MaterialBackend
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet, PlayableSizes
 from vecchess.runtime.plugin import load_plugin, users_code
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.kernels.triton_support import obstacle_to_gpu, obstacle_to_triton
 from vecchess.spec import Spec
 

@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.jit import inline, kernel
-from vecchess.snn.integer.integer_net import NEVER, ExitRule
-
-__all__ = ["NEVER", "NO_BEST", "ExitRule", "exit_step", "judge"]
+from vecchess.snn.integer.integer_net import ExitRule
 
 NO_BEST = -1
 """Best move before the first step."""

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
-from vecchess.inference.exit_rule import NO_BEST, ExitRule, judge
+from vecchess.inference.exit_rule import NO_BEST, judge
 from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 from vecchess.snn.integer.bounds import check_bounds
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 
 FREE, BUSY, SETTLED = 0, 1, 2
 """A slot is BUSY from admission until its exit rule fires or T is reached, then SETTLED until

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from vecchess.errors import NetworkError
 from vecchess.inference.device_errors import device_work
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.float_backend import accumulators
 from vecchess.inference.host_backend import StepwiseBackend
 from vecchess.inference.playable_net import PlayableNet
@@ -35,6 +34,7 @@ from vecchess.networks.step_module import (
 )
 from vecchess.runtime.plugin import users_code
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
+from vecchess.snn.integer.integer_net import ExitRule
 
 CPU_CHUNK, GPU_CHUNK = 32, 256
 """Positions computed at a time."""

@@ -23,14 +23,13 @@ from vecchess.errors import ConfigError, DeviceError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import choose_backend, open_backend
 from vecchess.inference.engine import answer_all
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.inference.source import Source, find
 from vecchess.runtime.devices import CPU, Device, parse_gpus, release_memory, see_only
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.snn.integer.bounds import check_bounds
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.presets import NetConfig
 
 FEWEST_SLOTS = 16

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from vecchess.errors import ConfigError
 from vecchess.inference.device_errors import device_work
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.host_backend import StepwiseBackend
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.modules.rate_coding import rate_coded
 from vecchess.snn.topology import stem_channels
 from vecchess.snn.torch_integer import from_integers, unpack_planes

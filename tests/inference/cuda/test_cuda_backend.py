@@ -27,12 +27,11 @@ from vecchess.inference.cuda.backend import CudaBackend
 from vecchess.inference.cuda.state import SlotState
 from vecchess.inference.cuda.tiles import Tile
 from vecchess.inference.engine import SlotEngine
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.snn.initialise import new_network
-from vecchess.snn.integer.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet, Layer
 from vecchess.snn.presets import NetConfig
 
 DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"

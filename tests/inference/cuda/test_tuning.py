@@ -12,7 +12,7 @@ from vecchess.errors import DeviceError
 from vecchess.inference.cuda import tuning
 from vecchess.inference.cuda.state import SlotState, Widths
 from vecchess.inference.cuda.tiles import Tile, candidates
-from vecchess.inference.exit_rule import ExitRule
+from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.presets import NetConfig
 
 CONFIG = NetConfig(num_planes=25, blocks=1, channels=64)

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from vecchess.inference.exit_rule import NO_BEST, ExitRule, judge
+from vecchess.inference.exit_rule import NO_BEST, judge
 from vecchess.inference.tune.exit_calibration import CostBounds, ScoredTraces, choose_rule
 from vecchess.inference.tune.step_traces import StepTraces
+from vecchess.snn.integer.integer_net import ExitRule
 
 SCALE = 0.01
 

@@ -6,10 +6,10 @@ import pytest
 from tests.inference.requests import answer, ask
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.tune.exit_calibration import ScoredTraces
 from vecchess.inference.tune.step_traces import record_steps
 from vecchess.snn.initialise import new_network
+from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.presets import NetConfig
 
 RULES = [

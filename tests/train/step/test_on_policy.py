@@ -13,8 +13,8 @@ from tests.train.step.alone import Alone
 from vecchess.config import GameConfig, TrainConfig, build
 from vecchess.errors import ConfigError
 from vecchess.inference.cpu.backend import CpuBackend
-from vecchess.inference.exit_rule import NEVER, ExitRule
 from vecchess.snn.create import create_sized
+from vecchess.snn.integer.integer_net import NEVER, ExitRule
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import exported, from_integers

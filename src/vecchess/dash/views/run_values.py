@@ -68,9 +68,10 @@ def run_details(name: str, view: RunView) -> dict[str, Any]:
 
 def _rating_command(run: Path, networks: list[Path]) -> str:
     """What rates the networks of a run: against each other, or the only one; "" without any."""
-    if len(networks) > 1:
-        return f"vecchess eval --history {shlex.quote(encodable(str(run)))}"
-    return "".join(f"vecchess eval {shlex.quote(encodable(str(file)))}" for file in networks)
+    if not networks:
+        return ""
+    history, place = ("", networks[0]) if len(networks) == 1 else ("--history ", run)
+    return f"vecchess eval {history}{shlex.quote(encodable(str(place)))}"
 
 
 def status_values(status: RunStatus) -> dict[str, Any]:

@@ -23,13 +23,12 @@ from vecchess.inference.cpu.events import WORD, mask_words
 from vecchess.inference.cpu.kernels import Network, Scratch, Sums, answer, sum_layer
 from vecchess.inference.cpu.neurons import PADDED_FILES
 from vecchess.inference.cpu.packed_network import cpu_network, group_size, new_scratch
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.host_backend import HostBackend
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.integer.bounds import check_bounds
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import hidden_layers, neuron_layers
 

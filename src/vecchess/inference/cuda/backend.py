@@ -26,12 +26,11 @@ from vecchess.inference.cuda.streams import NUM_BUFFERS, CudaStreams, Streams
 from vecchess.inference.cuda.tiles import Tile
 from vecchess.inference.cuda.tuning import choose_tile, compiling_alone
 from vecchess.inference.device_errors import device_work
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.host_backend import require_free, require_questions, require_same_sizes
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.bounds import check_bounds
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 
 
 class CudaBackend:

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.tune.step_traces import StepTraces
+from vecchess.snn.integer.integer_net import ExitRule
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import answer_all
-from vecchess.inference.exit_rule import ExitRule
 from vecchess.inference.requests import Requests
+from vecchess.snn.integer.integer_net import ExitRule
 
 
 @dataclass(frozen=True)
