@@ -69,6 +69,7 @@ def test_shapes_may_be_mixed() -> None:
         ("1. e4 e5\n\n1. d4 d5 1-0", ["the number 1 stands where 2 should be"]),
         ("2. e4 e5 1-0", ["the number 2 stands where 1 should be"]),
         ("1. e4 e5 2. 2-a4 1-0", ["move 2. 2-a4 is illegal"]),
+        ("1. e4 e5 2. -a4 1-0", ["move 2. -a4 is illegal"]),
         ("1. e4 .e5 1-0", ["move 1... .e5 is illegal"]),
         ("1. e4 e..5 1-0", ["move 1... e..5 is illegal"]),
         ("1 . e4 … e5 2 ... Nf3 1-0", ["e4 e5 Nf3 1-0"]),

@@ -115,15 +115,13 @@ class Slurm:
         self.run("scontrol", "update", f"JobId={job}", f"TimeLimit={limit}")
 
     def begin_again(self, job: object) -> None:
-        """Begin a job that was queued again at once, for which Slurm waits two minutes: by then its
-        first start is over, whose exit code would be taken for that of the next."""
+        """Begin a job that was queued again in three seconds; Slurm would wait two minutes.
 
-        def is_over() -> bool:
-            nodes = self.run("scontrol", "show", "nodes")
-            return self.facts(job)["JobState"] == "PENDING" and "COMPLETING" not in nodes
-
-        self.wait_until(is_over, job)
-        self.run("scontrol", "update", f"JobId={job}", "TimeLimit=60", "StartTime=now")
+        In the second in which its first start was revoked a slurmd starts it no more.
+        """
+        self.wait_for(job, "PENDING")
+        start = "StartTime=now+3seconds"
+        self.run("scontrol", "update", f"JobId={job}", "TimeLimit=60", start)
 
     def output(self) -> str:
         """What all jobs have printed."""

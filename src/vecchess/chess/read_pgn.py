@@ -221,7 +221,7 @@ class _Reader:
             self._fail(f"{where} is no move")
             return
         try:
-            if san[:1].isdigit():  # "2-a4": python-chess takes it for a pawn's rank
+            if not san[:1].isalpha():  # python-chess takes "2-a4" and "-a4" for moves of a pawn
                 raise ValueError
             move = board.parse_san(san)
         except ValueError:
