@@ -9,6 +9,7 @@ stats             sums over finished games: results, lengths, terminations
 sources           games in a place that a user names: run, folder or shard
 replay_positions  positions and moves of recorded games, by playing them again
 targets           recorded policy targets, mapped onto legal moves
+block_file        the result of a block of a training, as one object
 inflight          games in progress, saved to be resumed
 id_set            sets and ranges of game numbers
 metrics           ``metrics.jsonl`` and TensorBoard
