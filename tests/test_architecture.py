@@ -23,6 +23,7 @@ LAYERS = [
     ["uci"],
     ["bench", "analysis", "ray_launcher", "export", "evaluate", "replay", "suites"],
     ["train"],
+    ["fleet"],
     ["env"],
     ["arena"],
     ["selfplay"],

@@ -117,7 +117,7 @@ class DyingWorker:
         self.failure = None
         self.pipe = SimpleNamespace(receive=lambda: [self.last_words])
 
-    def send_games(self, ids: IdSet, saved: list[str], cuts: object) -> None:
+    def send_games(self, ids: IdSet, saved: list[str], cuts: object, blocks: object) -> None:
         self.first_game = ids.ranges[0][0]
 
 

@@ -193,5 +193,5 @@ class DeadWorker:
     def reason_of_death(self) -> str:
         return "killed by SIGKILL"
 
-    def send_games(self, ids: IdSet, saved: list[str], cuts: object) -> None:
+    def send_games(self, ids: IdSet, saved: list[str], cuts: object, blocks: object) -> None:
         """They are not played."""

@@ -13,7 +13,7 @@ from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, TreeConfig
 from vecchess.errors import FileMissing
 from vecchess.runtime import retried_read
-from vecchess.selfplay.games.finished_games import FinishedGames, ended_and_waiting
+from vecchess.selfplay.games.finished_games import FinishedGames, ended_and_waiting, joined_games
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames, join_saved, read_cuts
 from vecchess.store.records import GameRecords, concatenate
@@ -53,7 +53,9 @@ def generation(
     server.close()
     assert not server.saved_now(), "no game is left in a row"
     assert lines == []
-    return ended_and_waiting([part._replace(net_sha=f"net {number}") for part in finished])
+    return ended_and_waiting(
+        joined_games([part._replace(net_sha=f"net {number}") for part in finished])
+    )
 
 
 def training(

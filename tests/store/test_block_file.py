@@ -18,8 +18,9 @@ def test_what_is_cut_short_or_something_else_is_refused() -> None:
 
 
 def test_names_of_file_and_object_come_back() -> None:
-    name = BlockName(12, 3, "host.7_ab")
-    assert name.object == "fleet/blocks/000012/00003-host.7_ab"
+    name = BlockName(12, 3, "host_7_ab")
+    assert name.object == "fleet/blocks/000012/00003-host_7_ab"
     assert BlockName.of_object(name.object) == BlockName.of_file(name.file) == name
     for other in ("0000-000-c3a281-000000.npz", "b000012-00003-.npz", "b000012-00003-../x.npz"):
         assert BlockName.of_file(other) is None
+    assert BlockName.of_object(f"{name.object}.claim") is None, "a claim is no result"

@@ -22,6 +22,7 @@ from vecchess.selfplay.games.finished_games import (
     FinishedGames,
     ended_and_waiting,
     finished_records,
+    joined_games,
 )
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_table import NO_LIMIT
@@ -170,7 +171,7 @@ def play_spans(
     pool.add(IdSet.of(recorded.numbers))
     rest = (device, report_line, AFTER_THE_OPENING)
     for finished in play_pool(config, next(iter(files.values())), pool, *rest):
-        waiting.append(ended_and_waiting(finished)[1])
+        waiting.append(ended_and_waiting(joined_games(finished))[1])
     while waiting:
         games = join_saved(waiting)
         numbers = games.records.numbers.tolist()
@@ -180,7 +181,7 @@ def play_spans(
         waiting = [games.take(np.flatnonzero(~is_next))] if not is_next.all() else []
         pool.add_saved(played)
         for finished in play_pool(config, files[net], pool, *rest):
-            ended, stopped = ended_and_waiting(finished)
+            ended, stopped = ended_and_waiting(joined_games(finished))
             if ended.num_games:
                 yield ended
             if stopped.num_games:

@@ -17,7 +17,7 @@ from vecchess.errors import DataError
 
 HEAD_BYTES = 16
 _MAGIC = b"VCBLOCK1"
-PLAYER_NAME = re.compile(r"[a-z0-9][a-z0-9_.]{0,62}", re.ASCII)
+PLAYER_NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,62}", re.ASCII)
 """What names a player: one word, so that it may stand in the name of a file."""
 _FILE = re.compile(rf"b(\d{{6,9}})-(\d{{5,9}})-({PLAYER_NAME.pattern})\.npz", re.ASCII)
 _OBJECT = re.compile(rf"fleet/blocks/(\d{{6,9}})/(\d{{5,9}})-({PLAYER_NAME.pattern})", re.ASCII)

@@ -14,7 +14,7 @@ left out of a target, so that a ply without one takes no room.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -186,6 +186,12 @@ class GameRecords:
     def by_number(self) -> "GameRecords":
         """The same games in the order of their numbers."""
         return self.take(np.argsort(self.numbers, kind="stable"))
+
+    def with_used_nets(self) -> "GameRecords":
+        """The same games, with a list of the networks that played them and no other, in the order
+        of the games: so equal games are equal columns."""
+        spans = [self.spans(game) for game in range(self.num_games)]
+        return replace(self, **span_columns(spans))
 
     def digest(self) -> str:
         """sha256 of everything played, game by game in the order of the numbers.

@@ -115,17 +115,21 @@ def finished_records(parts: Sequence[FinishedGames]) -> GameRecords:
     return (records[0] if len(records) == 1 else concatenate(records)).by_number()
 
 
-def ended_and_waiting(parts: Sequence[FinishedGames]) -> tuple[GameRecords, SavedGames]:
-    """Records of the games of at least one part that ended, and those that wait, by their ids."""
-    records = finished_records(parts)
+def joined_games(parts: Sequence[FinishedGames]) -> SavedGames:
+    """The games of at least one part by their ids, those that ended and those that wait."""
     order = np.argsort(np.concatenate([part.numbers for part in parts]))
     low_turns, level_plies = (
         np.concatenate([getattr(part.games, name) for part in parts])[order]
         for name in ("low_turns", "level_plies")
     )
-    is_waiting = records.termination == Termination.ONGOING
-    waiting = SavedGames(records, low_turns, level_plies).take(np.flatnonzero(is_waiting))
-    return records.take(np.flatnonzero(~is_waiting)), waiting
+    return SavedGames(finished_records(parts), low_turns, level_plies)
+
+
+def ended_and_waiting(games: SavedGames) -> tuple[GameRecords, SavedGames]:
+    """Records of the ``games`` that ended, and those that wait."""
+    is_waiting = games.records.termination == Termination.ONGOING
+    ended = games.records.take(np.flatnonzero(~is_waiting))
+    return ended, games.take(np.flatnonzero(is_waiting))
 
 
 def to_records(games: LoggedGames, rules: Rules, net_sha: str, spans: GameSpans) -> GameRecords:

@@ -1,11 +1,20 @@
 """Finds the files with the games that a generation of a training left unfinished."""
 
 from pathlib import Path
+from typing import Protocol
 
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
+
+
+class CutSource(Protocol):
+    """Says where the games lie with which segments go on."""
+
+    def files_for(self, segments: IdSet) -> list[tuple[Path, str]]:
+        """The files with the games that ``segments``, of one generation, go on with, and the sha256
+        of each."""
 
 
 class CutFinder:

@@ -9,6 +9,7 @@ import numpy as np
 
 from vecchess.errors import DataError
 from vecchess.runtime.reporting import ReportLine, no_report
+from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import Ids, IdSet
 from vecchess.store.maintenance.rewrite import finish_rewriting
 from vecchess.store.manifest import Manifest, ShardEntry
@@ -104,13 +105,22 @@ class GameLedger:
             if entry.ids & target:
                 self.stats.add(self._stats_in_target(entry))
 
+    def extend(self, ids: IdSet) -> None:
+        """Add ``ids`` to the target. None of them is with a worker."""
+        self._target |= ids
+        self._open |= ids - self._recorded
+
     def has_missing(self, ids: Ids) -> bool:
         """Whether one of ``ids``, int64[K], is not recorded, in the target or not."""
         return not self._recorded.contains(ids).all()
 
-    def assign(self, worker: int, count: int) -> IdSet:
-        """Give up to ``count`` open games to ``worker``; returns their ids."""
-        ids = IdSet(self._open.lowest(count).ranges[:MAX_RANGES])
+    def assign(self, worker: int, count: int, blocks: Blocks | None = None) -> IdSet:
+        """Give up to ``count`` open games to ``worker``, or as many more as make whole ``blocks``;
+        returns their ids."""
+        ids = self._open.lowest(count)
+        if blocks is not None:
+            ids = IdSet.union(map(blocks.ids, blocks.touched_by(ids))) & self._open
+        ids = IdSet(ids.ranges[:MAX_RANGES])
         self._open -= ids
         self._with_worker[worker] = self.assigned_to(worker) | ids
         return ids

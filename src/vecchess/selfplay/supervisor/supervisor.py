@@ -18,10 +18,12 @@ from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.runtime.devices import Device, Share
 from vecchess.runtime.signals import StopSignals
+from vecchess.selfplay.supervisor.cut_finder import CutSource
 from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.precompile import Precompiler
+from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
@@ -88,17 +90,20 @@ class Supervisor:
         stops: StopSignals | None = None,
         log_event: LogEvent = no_event,
         seating: Seating | None = None,
+        cuts: CutSource | None = None,
     ) -> None:
         """No worker is started before ``play``. Raises DataError for a damaged manifest.
 
         seating: of a training: segments are played in place of games, so that below ids are those
-        of segments.
+        of segments. cuts: of somebody who plays blocks of a run that is elsewhere.
         stops: ends ``play`` early; the caller enters it for as long as signals are to be handled.
         None: only ``stop`` does. log_event: gets events for the run log.
         """
         self.config = config
         self.devices = devices
-        self.assigner = WorkAssigner(config, run, devices, watcher.report_line, log_event, seating)
+        self.assigner = WorkAssigner(
+            config, run, devices, watcher.report_line, log_event, seating, cuts
+        )
         self.ledger = self.assigner.ledger
         self.workers = self.assigner.pool.workers
         self._stops = stops or StopSignals()
@@ -192,19 +197,11 @@ class Supervisor:
         WorkerDied when a worker dies again and again. What was finished is recorded then, and all
         workers have ended.
         """
-        self._begin_generation(net, as_ids(ids))
         try:
-            if not self._is_over and self._make_room(heartbeat):
-                self.assigner.start_workers()
+            self.begin(net, as_ids(ids), heartbeat=heartbeat)
             while not self._is_over:
-                self.assigner.poll()
-                self._watcher.update(self)
-                self._call_heartbeat(heartbeat)
-            if self.ledger.is_complete:
-                self.assigner.end_generation()
-            else:
-                self._drain(heartbeat)
-            self._watcher.update(self)
+                self.poll(heartbeat)
+            self.rest(heartbeat)
         except VecchessError:  # one worker's error: keep what the others have finished
             with suppress(VecchessError):
                 self._drain()
@@ -217,6 +214,33 @@ class Supervisor:
             restarts=self.assigner.restarts,
         )
 
+    def begin(
+        self,
+        net: str,
+        ids: IdSet,
+        blocks: Blocks | None = None,
+        heartbeat: Callable[[], str] = no_heartbeat,
+    ) -> None:
+        """Begin a generation as ``play`` does; ``ids`` are whole ones of ``blocks``, if given, and
+        ``assigner.add`` adds others. To be followed by ``poll`` again and again, then ``rest``."""
+        self._begin_generation(net, ids, blocks)
+        if not self._is_over and self._make_room(blocks, heartbeat):
+            self.assigner.start_workers()
+
+    def poll(self, heartbeat: Callable[[], str] = no_heartbeat) -> None:
+        """One round of a generation: record what workers have written, replace dead ones."""
+        self.assigner.poll()
+        self._watcher.update(self)
+        self._call_heartbeat(heartbeat)
+
+    def rest(self, heartbeat: Callable[[], str] = no_heartbeat) -> None:
+        """Let the workers rest after a generation, or end them where a stop was requested."""
+        if self.ledger.is_complete:
+            self.assigner.end_generation()
+        else:
+            self._drain(heartbeat)
+        self._watcher.update(self)
+
     @property
     def _stop_reason(self) -> str:
         return self._stops.reason or self._stop_requested
@@ -225,9 +249,9 @@ class Supervisor:
     def _is_over(self) -> bool:
         return self.ledger.is_complete or bool(self._stop_reason)
 
-    def _begin_generation(self, net: str, ids: IdSet) -> None:
+    def _begin_generation(self, net: str, ids: IdSet, blocks: Blocks | None) -> None:
         """Begin a new generation: counts of the last one are reset."""
-        self.assigner.begin_generation(net, ids)
+        self.assigner.begin_generation(net, ids, blocks)
         self._start = monotonic()
         self._num_before = self.ledger.num_recorded
         if net != self._net:
@@ -236,12 +260,13 @@ class Supervisor:
         self._stop_requested = ""
         self._next_heartbeat = 0.0
 
-    def _make_room(self, heartbeat: Callable[[], str]) -> bool:
+    def _make_room(self, blocks: Blocks | None, heartbeat: Callable[[], str]) -> bool:
         """Restart the workers with a larger share if the games to be played need one.
 
         False where a stop was requested while kernels were compiled for that.
         """
-        share = fitting_share(self.config, self.devices, self.ledger.num_open)
+        num_games = blocks.end - blocks.first if blocks else self.ledger.num_open
+        share = fitting_share(self.config, self.devices, num_games)
         if self._seating is not None:
             share = self._room_for_seats(share)
         if not self.workers or share.games > self.assigner.share.games:

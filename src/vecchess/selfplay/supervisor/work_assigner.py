@@ -13,7 +13,7 @@ from vecchess.runtime.devices import Device, Share, divide_by_speed, share_out
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.write_retry import WriteRetry
-from vecchess.selfplay.supervisor.cut_finder import CutFinder
+from vecchess.selfplay.supervisor.cut_finder import CutFinder, CutSource
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.worker_pool import WorkerPool
@@ -23,6 +23,7 @@ from vecchess.selfplay.supervisor.worker_throughput import (
     ThroughputMeter,
     combined_throughput,
 )
+from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import InflightFolder
 from vecchess.store.manifest import ShardEntry
@@ -45,13 +46,18 @@ class WorkAssigner:
         report_line: ReportLine,
         log_event: LogEvent = no_event,
         seating: Seating | None = None,
+        cuts: CutSource | None = None,
     ) -> None:
         """No worker is started. ``seating``: of a training, whose segments are assigned in place of
-        games. Raises DataError for a damaged manifest."""
-        self.pool = WorkerPool(config, run, devices, seating)
+        games. ``cuts``: of somebody who plays blocks of a run that is elsewhere. Raises DataError
+        for a damaged manifest."""
+        self.pool = WorkerPool(config, run, devices, seating, in_blocks=cuts is not None)
         manifest = run.manifest()
         self.ledger = GameLedger(manifest, self.pool.run_id, report_line, seating is not None)
-        self._cuts = None if seating is None else CutFinder(run, manifest, seating)
+        self._cuts = cuts
+        if seating is not None and cuts is None:
+            self._cuts = CutFinder(run, manifest, seating)
+        self._blocks: Blocks | None = None
         self.inflight = InflightFolder(run.inflight, self.pool.run_id)
         """Saved games of workers that are gone."""
         self.share: Share = share_out(config, devices, 1)
@@ -84,13 +90,14 @@ class WorkAssigner:
         """Throughput of all workers together, since the generation began."""
         return combined_throughput([meter.overall() for meter in self._meters.values()])
 
-    def begin_generation(self, net: str, ids: IdSet) -> None:
-        """Open a new generation: the games ``ids``, played by ``net``."""
+    def begin_generation(self, net: str, ids: IdSet, blocks: Blocks | None = None) -> None:
+        """Open a new generation: the games ``ids``, played by ``net``; whole ones of ``blocks``
+        where these are given, each of which becomes a shard."""
         for worker, message in self.pool.receive(timeout_s=0.0):  # sent after the last one ended
             self.handle_message(worker, message)
         self.ledger.open(ids)
         self.restarts = 0
-        self._net = net
+        self._net, self._blocks = net, blocks
         self._meters.clear()
         self._survey_saved_games()
         if saved := self.inflight.count(self.ledger.missing):
@@ -120,6 +127,15 @@ class WorkAssigner:
             if index not in self.pool.workers:
                 self.pool.start(index, self._net, self.share)
             self._assign(index, count)
+
+    def add(self, ids: IdSet) -> None:
+        """Add the games ``ids``, whole blocks, to the generation."""
+        self.ledger.extend(ids)
+        for index in range(len(self._devices)):
+            if index not in self.pool.workers and self.ledger.num_open:
+                self.pool.start(index, self._net, self.share)
+            if index in self.pool.workers and not self.ledger.assigned_to(index):
+                self._assign(index, self.share.games)
 
     def poll(self) -> None:
         """One round: handle messages, record shards, replace dead workers."""
@@ -175,10 +191,10 @@ class WorkAssigner:
             self._assign(worker.plan.index, min(wanted - message["unstarted"], per_worker))
 
     def _assign(self, index: int, count: int) -> None:
-        if ids := self.ledger.assign(index, count):
+        if ids := self.ledger.assign(index, count, self._blocks):
             cuts = self._cuts.files_for(ids) if self._cuts else []
             saved = [] if self._cuts else self.inflight.files_with(ids)
-            self.pool.workers[index].send_games(ids, saved, cuts)
+            self.pool.workers[index].send_games(ids, saved, cuts, self._blocks)
 
     def _survey_saved_games(self) -> None:
         """Find the files of workers that are gone, and remove those that are not needed."""

@@ -42,11 +42,12 @@ class WorkerPool:
         run: RunFolder,
         devices: list[Device],
         seating: Seating | None = None,
+        in_blocks: bool = False,
     ) -> None:
-        """No worker is started; ``seating``: see ``WorkerPlan``. Raises DataError where the run has
-        no id."""
+        """No worker is started; ``seating`` and ``in_blocks``: see ``WorkerPlan``. Raises DataError
+        where the run has no id."""
         self.workers: dict[int, WorkerProcess] = {}
-        self._config, self._seating = config, seating
+        self._config, self._seating, self._in_blocks = config, seating, in_blocks
         self.run_id = run.run_id
         """In every file of games that the workers write."""
         self._run = run
@@ -77,6 +78,7 @@ class WorkerPool:
             shard_prefix=prefix,
             share=share,
             seating=self._seating,
+            in_blocks=self._in_blocks,
         )
         self.workers[index] = WorkerProcess(plan)
         return self.workers[index]

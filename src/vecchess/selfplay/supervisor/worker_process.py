@@ -12,6 +12,7 @@ from vecchess.runtime.json_pipe import JsonPipe, Message
 from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
 from vecchess.selfplay.worker.protocol import COMPILING, PULSE_COMPILES, PULSE_STAGE, STAGES
 from vecchess.selfplay.worker.worker import WorkerPlan, run_worker
+from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
 
 UNATTENDED_S = 2.0
@@ -119,13 +120,18 @@ class WorkerProcess:
             self.pipe.send("net", file=net)
 
     def send_games(
-        self, ids: IdSet, saved: list[str], cuts: Sequence[tuple[Path, str]] = ()
+        self,
+        ids: IdSet,
+        saved: list[str],
+        cuts: Sequence[tuple[Path, str]] = (),
+        blocks: Blocks | None = None,
     ) -> None:
         """Send the ids of games or segments to play, names of files in which some are saved, and
-        files with the games that segments go on with, each with its sha256."""
+        files with the games that segments go on with, each with its sha256. ``blocks``: those that
+        the ids are whole ones of, and that are to be shards."""
         self.is_resting = False
         files = [(str(path), sha256) for path, sha256 in cuts]
-        self.pipe.send("games", ranges=ids.ranges, saved=saved, cuts=files)
+        self.pipe.send("games", ranges=ids.ranges, saved=saved, cuts=files, blocks=blocks)
 
     def rest(self) -> None:
         """Ask it to wait without using the processor."""

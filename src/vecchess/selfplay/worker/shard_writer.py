@@ -6,14 +6,20 @@ Decisions 43, 47 and 224.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum, auto
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
+from typing import Any
 
+import numpy as np
+
+from vecchess.chess.rules import Termination
 from vecchess.runtime.atomic_write import path_write_error, write_atomically
 from vecchess.runtime.freed_memory import return_freed_memory
 from vecchess.runtime.reporting import ReportLine
@@ -22,8 +28,11 @@ from vecchess.selfplay.games.finished_games import (
     FinishedGames,
     ended_and_waiting,
     finished_records,
+    joined_games,
 )
-from vecchess.store.id_set import IdSet
+from vecchess.store.blocks import Blocks
+from vecchess.store.id_set import Ids, IdSet
+from vecchess.store.inflight import SavedGames, join_saved
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import CUTS
@@ -60,7 +69,8 @@ class ShardWriter:
         """Files are named ``prefix-NNNNNN.npz``; ``on_shard(entry)`` follows each write.
 
         seating: of a training. A shard is written only when it is asked for, once all segments are
-        over, and before it the games that wait, in ``cuts`` beside ``folder``.
+        over, and before it the games that wait, in ``cuts`` beside ``folder``; or once a block of
+        ``blocks`` is over.
         ``report_line`` gets a line when games wait for a full disk, and when they no longer do.
         """
         self._folder = folder
@@ -69,11 +79,18 @@ class ShardWriter:
         self._seating = seating
         self.generation = 0
         """Generation of the segments that are played."""
+        self.blocks: Blocks | None = None
+        """What is played where it is given out in blocks: each of them becomes a shard. Of these
+        only whole ones are written, so that nothing else may wait when it is set."""
         self._shard_games = shard_games
         self._interval_s = interval_s
         self._on_shard = on_shard
         self._queue: SimpleQueue[FinishedGames | WriterCommand] = SimpleQueue()
         self._waiting: list[FinishedGames] = []
+        self._held: SavedGames | None = None
+        """Games of blocks that are not over, of the parts that waited when others were."""
+        self._over: Counter[int] = Counter()
+        """How many ids of each block are over, of those that are not written."""
         self._games_waiting = self._plies_waiting = 0
         self.plies_put = self.plies_written = 0  # each changed by one thread alone
         """Plies of the games it was given, and of those that are on the disk."""
@@ -99,7 +116,7 @@ class ShardWriter:
     def is_behind(self) -> bool:
         """True while the disk is full, or more waits than may be held in memory and be written in
         the time that a stop leaves. Segments are held until all are over, and a stop drops them."""
-        if self._seating is not None:
+        if self._seating is not None or self.blocks is not None:
             return self._retry.is_waiting
         return self._retry.is_waiting or self.plies_put - self.plies_written > MOST_UNWRITTEN
 
@@ -124,16 +141,21 @@ class ShardWriter:
                     self._waiting.append(item)
                     self._games_waiting += item.num_games
                     self._plies_waiting += item.num_plies
-                if self._waiting and (item is WriterCommand.FLUSH or self._is_due()):
+                    self._count(item)
+                if self.blocks is not None:
+                    if whole := self._whole_blocks(self.blocks):
+                        self._retry.attempt(partial(self._write_blocks, self.blocks, whole))
+                elif self._waiting and (item is WriterCommand.FLUSH or self._is_due()):
                     self._retry.attempt(self._write)
-            if self._waiting and self._seating is None:
+            if self._waiting and self._seating is None and self.blocks is None:
                 self._write()  # the last try: raises DiskFull
         except BaseException as error:  # handed to the central loop by put or close
             self._error = error
 
     def _next_item(self) -> FinishedGames | WriterCommand | None:
         """The next thing put into the queue; None after a while without any."""
-        timeout_s = min(0.25, self._interval_s) if self._waiting else None
+        is_waiting = self._waiting or self._retry.is_waiting
+        timeout_s = min(0.25, self._interval_s) if is_waiting else None
         try:
             return self._queue.get(timeout=timeout_s)
         except Empty:
@@ -151,34 +173,74 @@ class ShardWriter:
 
     def _write(self) -> None:
         """Write what is waiting; where that fails it waits on."""
-        name = f"{self._prefix}-{self._num_written:06d}.npz"
         if self._seating is None:
-            entry = self._write_games(name, finished_records(self._waiting))
+            self._write_games(finished_records(self._waiting))
         else:
-            entry = self._write_segments(name, self._seating)
+            self._write_segments(joined_games(self._waiting))
         self._waiting = []
         self.plies_written += self._plies_waiting
         self._games_waiting = self._plies_waiting = 0
-        self._num_written += 1
         self._last_write = monotonic()
-        self._on_shard(entry)
         return_freed_memory()
 
-    def _write_games(self, name: str, records: GameRecords) -> ShardEntry:
-        sha256 = write_shard(self._folder / name, records, self._run_id)
-        return ShardEntry.of(name, sha256, records)
+    def _count(self, part: FinishedGames) -> None:
+        """Count the ids that are over in the blocks that they belong to."""
+        if self.blocks is not None:
+            over = self._ids(part.numbers)
+            if self._seating is not None:
+                over = over[part.games.termination == Termination.ONGOING]
+            self._over.update(self.blocks.of(over).tolist())
 
-    def _write_segments(self, name: str, seating: Seating) -> ShardEntry:
+    def _ids(self, numbers: Ids) -> Ids:
+        """int64[K]: the segments of the games ``numbers``, or without seats these themselves."""
+        if self._seating is None:
+            return numbers
+        return self.generation * self._seating.seats + numbers % self._seating.seats
+
+    def _whole_blocks(self, blocks: Blocks) -> list[int]:
+        return [block for block, num in self._over.items() if num == len(blocks.ids(block))]
+
+    def _write_blocks(self, blocks: Blocks, whole: list[int]) -> None:
+        """Write the blocks ``whole``, a shard each; where that fails the others wait on."""
+        if self._waiting:
+            parts = [joined_games(self._waiting)]
+            self._held = join_saved([*parts, self._held] if self._held else parts)
+            self._waiting, self._games_waiting = [], 0
+        assert self._held is not None, "an id is over that no game was put for"
+        for block in whole:
+            is_in = blocks.of(self._ids(self._held.records.numbers)) == block
+            rows = np.flatnonzero(is_in)
+            games = self._held.take(rows[np.argsort(self._held.records.numbers[rows])])
+            if self._seating is None:
+                self._write_games(games.records.with_used_nets())
+            else:
+                self._write_segments(games)
+            self._held = self._held.take(np.flatnonzero(~is_in))
+            del self._over[block]
+        return_freed_memory()
+
+    def _next_name(self) -> str:
+        return f"{self._prefix}-{self._num_written:06d}.npz"
+
+    def _write_games(self, records: GameRecords, **more: Any) -> None:
+        """Write a shard, and report it; ``more`` fields of its entry."""
+        name = self._next_name()
+        sha256 = write_shard(self._folder / name, records, self._run_id)
+        self._num_written += 1
+        self._on_shard(replace(ShardEntry.of(name, sha256, records), **more))
+
+    def _write_segments(self, games: SavedGames) -> None:
         """Write the games that wait, then those that ended."""
-        ended, waiting = ended_and_waiting(self._waiting)
+        ended, waiting = ended_and_waiting(games)
+        waiting = replace(waiting, records=waiting.records.with_used_nets())
         cut = waiting.to_bytes(self._run_id)
-        path = self._folder.parent / CUTS / name
+        path = self._folder.parent / CUTS / self._next_name()
         try:
             path.parent.mkdir(exist_ok=True)
         except OSError as error:
             raise path_write_error(path, error) from None
         write_atomically(path, cut)
-        seats = waiting.records.numbers % seating.seats
-        segments = IdSet.of(self.generation * seating.seats + seats)
-        entry = self._write_games(name, ended)
-        return replace(entry, segments=segments, cut=hashlib.sha256(cut).hexdigest())
+        segments = IdSet.of(self._ids(waiting.records.numbers))
+        self._write_games(
+            ended.with_used_nets(), segments=segments, cut=hashlib.sha256(cut).hexdigest()
+        )

@@ -29,6 +29,7 @@ from vecchess.selfplay.worker.protocol import PULSE_BEATS, PULSE_COMPILES, PULSE
 from vecchess.selfplay.worker.setup import build_server, swap_network
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.slot_tuning import tuned_share
+from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import read_cuts, read_saved_games
 from vecchess.store.manifest import ShardEntry
@@ -54,6 +55,8 @@ class WorkerPlan:
     share: Share
     seating: Seating | None = None
     """The seats of a training, whose segments are played; None: whole games."""
+    in_blocks: bool = False
+    """What is played is given out in blocks, and what is unfinished at the end is not saved."""
 
 
 def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[int]) -> None:
@@ -111,10 +114,11 @@ class Worker:
             plan.seating,
         )
         self._live = LiveGames(plan.run.live, plan.index, plan.run_id)
-        self._saver = self._open_saver() if plan.seating is None else None
+        saves = plan.seating is None and not plan.in_blocks
+        self._saver = self._open_saver() if saves else None
 
     def _open_saver(self) -> InflightSaver:
-        """What saves games in progress. Segments are not saved: they are played again."""
+        """What saves games in progress. Segments and blocks are not saved: they are played anew."""
         return InflightSaver(
             self._plan.run.inflight / f"{self._plan.shard_prefix}.npz",
             self._plan.config.inflight_interval_s,
@@ -192,6 +196,7 @@ class Worker:
     def _handle(self, message: Message) -> None:
         if message["kind"] == "games":
             ids = IdSet(map(tuple, message["ranges"]))
+            self._writer.blocks = Blocks(*message["blocks"]) if message["blocks"] else None
             if self._plan.seating is None:
                 self._add_games(ids, message["saved"])
             else:

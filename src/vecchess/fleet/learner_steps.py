@@ -1,0 +1,241 @@
+"""What a learner does to have a generation played: give out its blocks, gather and check results.
+
+Each round it makes the store as it should be, whatever got lost: a write that was believed to have
+worked is repeated until its object is seen. Nothing is recorded before all blocks of a task are
+there. A result that is wrong names its player: nothing that it sent is learnt from, and where games
+of it were recorded before, the training goes back to before the first of them.
+
+    fleet/drafts/HASH    number of the task with this content: who begins again finds it
+    fleet/banned/P       why no result of player P is taken
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from vecchess.fleet.player_steps import REFUSED, Seen
+from vecchess.fleet.steps import (
+    Accept,
+    Create,
+    Delete,
+    EarliestBy,
+    Gathered,
+    Get,
+    Inspect,
+    IsDrawn,
+    Names,
+    Pause,
+    Put,
+    Replay,
+    Steps,
+    Supply,
+    Tell,
+    always,
+    sometimes,
+)
+from vecchess.fleet.task import NEWEST_NAME, Task, newest_hint, read_hint, task_name
+from vecchess.store.block_file import BlockName, blocks_of
+
+POLL_S = 0.5
+"""Between two looks at the results."""
+IDLE_ROUNDS = 8
+"""After so many looks without a new result the task, its inputs and refusals are looked after."""
+KEPT_TASKS = 2
+"""The results of so many newest tasks stay: the next one goes on with the last one's."""
+BANNED = "fleet/banned/"
+_DRAFTS = "fleet/drafts/"
+
+
+class Rewind(NamedTuple):
+    """A player was wrong whose games are recorded from ``generation`` on: what follows from these
+    is to be forgotten, and played and learnt anew."""
+
+    generation: int
+
+
+@dataclass
+class Gathering:
+    """The blocks of a generation, on their way."""
+
+    draft: Task
+    wanted: Collection[int]
+    tasks: list[Task]
+    """The draft under each number under which it was given out; the newest last."""
+    held: dict[int, tuple[BlockName, bytes]] = field(default_factory=dict)
+    """The results that are there, by block."""
+
+
+class LearnerSteps:
+    """A learner, from its start to its end."""
+
+    def __init__(self, keeps_results: bool) -> None:
+        """Knows nothing of the store before ``start``. ``keeps_results``: they are the recorded
+        games of a run by URL, and another learner may go on with others than this one."""
+        self._keeps_results = keeps_results
+        self._banned: dict[str, str] = {}
+        """Why no result is taken, by player."""
+        self._next: int | None = None
+        """The lowest number that a task of this learner may get; None: not looked for yet."""
+        self._past: list[int] = []
+        """Tasks whose results were not tidied up yet."""
+
+    def start(self) -> Steps[Rewind | None]:
+        """Read which players are banned. A Rewind where games of one are recorded still."""
+        for name in (yield Names(BANNED)):
+            data = yield Get(name)
+            self._banned.setdefault(
+                name.removeprefix(BANNED), (data or b"").decode(errors="replace")
+            )
+        return (yield from self._earliest(list(self._banned)))
+
+    def gather(self, draft: Task, wanted: Collection[int]) -> Steps[Rewind | None]:
+        """Have the blocks ``wanted`` of ``draft``, a task without its number, played, and record
+        them; a Rewind where that is not all that is to be done."""
+        if not wanted:
+            return None
+        work = Gathering(draft, wanted, [(yield from self._publish(draft))])
+        idle, patience = 0, IDLE_ROUNDS
+        while len(work.held) < len(wanted):
+            before = len(work.held)
+            for task in list(work.tasks):
+                names: list[str] = yield Names(blocks_of(task.number))
+                rewind = yield from self._take_in(work, task, names)
+                if rewind is not None:
+                    return rewind
+            yield Gathered(draft, [name for name, _ in work.held.values()])
+            idle = 0 if len(work.held) > before else idle + 1
+            if idle == patience or not work.tasks:
+                idle, patience = 0, 2 * patience
+                yield from self._look_after(work)
+            if len(work.held) < len(wanted):
+                yield Pause(POLL_S)
+        always(work.held.keys() == set(wanted), "each block of a task counts once")
+        always(
+            not any(name.player in self._banned for name, _ in work.held.values()),
+            "no result of a banned player counts",
+        )
+        yield Accept(draft, dict(work.held.values()))
+        self._past += [task.number for task in work.tasks]
+        yield from self._tidy_up()
+        return None
+
+    def has_results_of(self, task: int) -> bool:
+        """Whether the results of a task are sure to be in the store."""
+        return self._keeps_results or task in self._past
+
+    def _publish(self, draft: Task) -> Steps[Task]:
+        """Give ``draft`` a number, that of a task with the same content if there is one."""
+        key = _DRAFTS + draft.content
+        if self._next is None:
+            known = read_hint((yield Get(key)))
+            data = yield Get(task_name(known))
+            task = draft.model_copy(update={"number": known})
+            if data == task.to_bytes() and (yield Get(task_name(known + 1))) is None:
+                sometimes("a learner goes on with a task that is there")
+                yield from self._announce(task)
+                return task
+            self._next = read_hint((yield Get(NEWEST_NAME)))
+        while True:
+            task = draft.model_copy(update={"number": self._next})
+            yield Supply(task)
+            is_made = yield Create(task_name(task.number), task.to_bytes())
+            self._next += 1
+            if is_made or (yield Get(task_name(task.number))) == task.to_bytes():
+                break
+            sometimes("a learner finds a task of another history")
+        yield Create(key, newest_hint(task.number))
+        yield Put(NEWEST_NAME, newest_hint(task.number))
+        return task
+
+    def _announce(self, task: Task) -> Steps[None]:
+        yield Supply(task)
+        yield Put(NEWEST_NAME, newest_hint(task.number))
+
+    def _take_in(self, work: Gathering, task: Task, names: list[str]) -> Steps[Rewind | None]:
+        """Look at the results that are new, and hold one for each block."""
+        for text in names:
+            name = BlockName.of_object(text)
+            if name is None or name.block in work.held or name.block not in work.wanted:
+                continue
+            if name.player in self._banned or name.task != task.number:
+                continue
+            data: Any = yield Get(name.object)
+            if data is None:
+                continue
+            fault: str = yield Inspect(task, name, data)
+            if not fault and (yield IsDrawn()):
+                fault = yield Replay(task, name, data)
+            if not fault:
+                work.held[name.block] = name, data
+            elif (yield Get(task_name(task.number))) != task.to_bytes():
+                sometimes("the number of a task is another learner's")
+                work.tasks.remove(task)
+                break
+            else:
+                rewind = yield from self._ban(work, task, name, fault)
+                if rewind is not None:
+                    sometimes("a player is wrong whose games were learnt from")
+                    return rewind
+        return None
+
+    def _ban(
+        self, work: Gathering, task: Task, wrong: BlockName, fault: str
+    ) -> Steps[Rewind | None]:
+        """Take no result of a player any more, and drop what it sent."""
+        player = wrong.player
+        reason = f"block {wrong.block} of task {wrong.task}: {fault}"
+        self._banned[player] = reason
+        yield Tell(f"player {player} was wrong and is left out from here on: {reason}")
+        yield Create(BANNED + player, reason.encode())
+        for block in [block for block, (name, _) in work.held.items() if name.player == player]:
+            del work.held[block]
+        yield from self._refuse(task, (yield Names(blocks_of(task.number))))
+        return (yield from self._earliest([player]))
+
+    def _refuse(self, task: Task, names: list[str]) -> Steps[None]:
+        """Mark the results of banned players, so that others play these blocks."""
+        seen = Seen.of(task.number, names)
+        for block, players in seen.results.items():
+            for player in players & self._banned.keys() - seen.refused[block]:
+                name = BlockName(task.number, block, player).object
+                yield Create(name + REFUSED, self._banned[player].encode())
+
+    def _earliest(self, players: list[str]) -> Steps[Rewind | None]:
+        """The rewind because of recorded games of ``players``."""
+        found: list[int] = []
+        for player in players:
+            generation = yield EarliestBy(player)
+            if generation is not None:
+                found.append(generation)
+        if not found:
+            return None
+        self._next = None  # tasks of before may be given out again
+        return Rewind(min(found))
+
+    def _look_after(self, work: Gathering) -> Steps[None]:
+        """Repeat writes of which nothing is to be seen. Players take the newest task: where there
+        is a newer one, of a learner that was believed to be dead or of games that were forgotten,
+        the blocks are given out once more."""
+        newest = work.tasks[-1] if work.tasks else None
+        if newest is None or (yield Get(task_name(newest.number + 1))) is not None:
+            sometimes("a task is given out once more, after a newer one")
+            work.tasks.append((yield from self._publish(work.draft)))
+            return
+        if (yield Get(task_name(newest.number))) is None:
+            sometimes("a task was lost")
+            yield Create(task_name(newest.number), newest.to_bytes())
+        yield from self._announce(newest)
+        for task in work.tasks:
+            yield from self._refuse(task, (yield Names(blocks_of(task.number))))
+        for player, reason in self._banned.items():
+            yield Create(BANNED + player, reason.encode())
+
+    def _tidy_up(self) -> Steps[None]:
+        """Remove claims, refusals, and results that nobody reads any more, of tasks long over."""
+        while len(self._past) > KEPT_TASKS:
+            number = self._past.pop(0)
+            names: list[str] = yield Names(blocks_of(number))
+            if self._keeps_results:
+                names = [name for name in names if BlockName.of_object(name) is None]
+            if names:
+                yield Delete(names)
