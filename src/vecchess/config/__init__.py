@@ -18,6 +18,8 @@ from vecchess.config.selfplay_settings import (
     CONSTANT_NET,
     DEFAULT_NET,
     MATERIAL_NET,
+    ContributeConfig,
+    DeviceConfig,
     PlayConfig,
     SelfplayConfig,
 )
@@ -32,6 +34,8 @@ __all__ = [
     "MATERIAL_NET",
     "Adjudication",
     "AnalyseConfig",
+    "ContributeConfig",
+    "DeviceConfig",
     "GameConfig",
     "LossConfig",
     "MatchConfig",

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from vecchess.config.analysis_settings import AnalyseConfig
 from vecchess.config.match_settings import MatchConfig
-from vecchess.config.selfplay_settings import SelfplayConfig
+from vecchess.config.selfplay_settings import ContributeConfig, SelfplayConfig
 from vecchess.config.settings import ModelT, build, flag, inner_model, leaf_fields
 from vecchess.config.train_settings import TrainConfig
 from vecchess.config.uci_settings import UciConfig
@@ -45,6 +45,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     AnalyseConfig,
     MatchConfig,
     UciConfig,
+    ContributeConfig,
 )
 """All models that commands fill with ``load_config``; their settings are the known variables."""
 

@@ -1,6 +1,7 @@
 """Settings of self-play: how games are played, and those of a run of games."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -19,11 +20,9 @@ BUILT_IN_NETS = (CONSTANT_NET, MATERIAL_NET)
 """Evaluators that need no network file."""
 
 
-class PlayConfig(Settings):
-    """Settings of the games, in self-play and in training."""
+class DeviceConfig(Settings):
+    """Settings of the devices that play. No game depends on them."""
 
-    seed: Annotated[int, Field(ge=0, lt=2**63), OnResume.FIXED] = 0
-    """Seed of every random choice."""
     gpus: str = "auto"
     """Devices: "auto", "all", "0-7", "0,2,5", GPU UUIDs, "cpu" or "cpu:4"."""
     slots: Annotated[int, Field(ge=0, le=1 << 20)] = 0
@@ -38,10 +37,30 @@ class PlayConfig(Settings):
     "cpu" on a processor and "cuda" on a GPU, or "reference" on one that cannot run our kernels;
     "reference" is slow and simple; "module:factory" opens a backend of your own, see
     docs/extending.md."""
-    exits: Annotated[bool, OnResume.FIXED] = True
-    """Let a position leave the network once its answer is settled."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
     """Threads of the CPU backend, per worker; 0: an equal share of the cores."""
+    stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0
+    """Seconds without a message after which a worker is replaced."""
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] = 0
+    """Prometheus port; 0: none."""
+    metrics_host: str = "127.0.0.1"
+    """Address of the Prometheus port; 0.0.0.0: for other machines."""
+
+
+class ContributeConfig(DeviceConfig):
+    """Settings of ``vecchess contribute``: those of the run are the run's."""
+
+    syzygy: Path | None = None
+    """Folders of the tablebases that the run was begun with, where it was begun with any."""
+
+
+class PlayConfig(DeviceConfig):
+    """Settings of the games, in self-play and in training."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**63), OnResume.FIXED] = 0
+    """Seed of every random choice."""
+    exits: Annotated[bool, OnResume.FIXED] = True
+    """Let a position leave the network once its answer is settled."""
     shard_games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
     """Finished games after which a worker writes a shard. It may hold a few more."""
     shard_interval_s: Annotated[float, Field(gt=0)] = 30.0
@@ -51,12 +70,13 @@ class PlayConfig(Settings):
     those that a training still reads, and are not played again."""
     inflight_interval_s: Annotated[float, Field(gt=0)] = 30.0
     """Seconds between saves of the games in progress. A killed worker loses no more of a game."""
-    stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0
-    """Seconds without a message after which a worker is replaced."""
-    metrics_port: Annotated[int, Field(ge=0, le=65535)] = 0
-    """Prometheus port; 0: none."""
-    metrics_host: str = "127.0.0.1"
-    """Address of the Prometheus port; 0.0.0.0: for other machines."""
+    executor: Literal["local", "mailbox", "ray"] = "local"
+    """Who plays: "local" this machine's devices, "mailbox" all who "vecchess contribute" to the
+    run, "ray" the nodes of a Ray cluster. No game depends on it."""
+    block_seats: Annotated[int, Field(ge=0, le=1 << 30)] = 0
+    """Games that are given out at a time to other machines; 0: a 64th of all, up to 256."""
+    verify_share: Annotated[float, Field(ge=0, le=1)] = 0.02
+    """Share of the blocks of other machines that are played again here before they count."""
     game: Annotated[GameConfig, OnResume.FIXED] = Field(default_factory=GameConfig)
     """Settings that decide the moves."""
     tree: Annotated[TreeConfig, OnResume.FIXED] = Field(default_factory=TreeConfig)

@@ -21,6 +21,8 @@ from vecchess.store.run_pins import GAMES_VERSION, PinnedFile
 SCHEMA = 1
 RUN_NAME = "fleet/run.json"
 NEWEST_NAME = "fleet/newest.json"
+OVER_NAME = "fleet/over"
+PLAYERS = "fleet/players/"
 CUTS = "fleet/cuts/"
 """Objects that are files of games that wait, named by their sha256."""
 _MOST_BYTES = 1 << 26

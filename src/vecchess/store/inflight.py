@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from vecchess.errors import DataError, FileMissing, FileUnreadable
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.runtime.reporting import ReportLine
-from vecchess.runtime.retried_read import list_folder, retried
+from vecchess.runtime.retried_read import list_folder, read_file, retried
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords, concatenate, span_columns
 from vecchess.store.seating import Seating
@@ -31,8 +31,8 @@ from vecchess.store.shard import (
     NO_RUN,
     ForeignShard,
     GameOutcomes,
+    parse_shard,
     read_outcomes,
-    read_shard_and_columns,
     shard_bytes,
 )
 
@@ -97,7 +97,14 @@ def read_saved(path: Path, run_id: str | None = None, sha256: str | None = None)
 
     ``run_id``: of the run that wrote it, ``sha256``: of the file. None is not compared.
     """
-    records, more = read_shard_and_columns(path, MORE_COLUMNS, sha256, run_id)
+    return parse_saved(path, read_file(path), run_id, sha256)
+
+
+def parse_saved(
+    path: Path, data: bytes, run_id: str | None = None, sha256: str | None = None
+) -> SavedGames:
+    """The games of ``read_saved``, from ``data``, the bytes of ``path``."""
+    records, more = parse_shard(path, data, MORE_COLUMNS, sha256, run_id)
     saved = SavedGames(records, **more)
     shapes = {"low_turns": (records.num_games, 2), "level_plies": (records.num_games,)}
     for name, shape in shapes.items():

@@ -149,7 +149,7 @@ def pin_run(run: RunFolder, config: PlayConfig) -> None:
     values = {
         "games_version": GAMES_VERSION,
         "inputs": {name: _copy(run, name, path) for name, path in _files(config)},
-        "tables": _tables(config.tree.syzygy),
+        "tables": hash_of_tables(config.tree.syzygy),
         "played_by": [PlayedBy.here()],
     }
     RunPins.model_validate(values).write(run)
@@ -252,13 +252,13 @@ def _has_other_tables(pins: RunPins, config: PlayConfig) -> bool:
     """Whether there are other tables; where there are none, opening them raises an error."""
     folder = config.tree.syzygy
     is_there = folder is not None and all(part.is_dir() for part in folders_of(folder))
-    return is_there and _tables(folder) != pins.tables
+    return is_there and hash_of_tables(folder) != pins.tables
 
 
 def _is_same_input(pins: RunPins, name: str, value: Any) -> bool:
     """Whether ``value`` names a place with the content that the run began with."""
     if name == TABLES:
-        return value is not None and _tables(value) == pins.tables
+        return value is not None and hash_of_tables(value) == pins.tables
     kept, file = pins.inputs.get(name), _file(name, value)
     try:
         return kept is not None and file is not None and _sha256(file) == kept.sha256
@@ -301,7 +301,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _tables(syzygy: Path | None) -> str:
+def hash_of_tables(syzygy: Path | None) -> str:
     """The hash of the names and sizes of all tablebases of some folders; "" without a folder."""
     if syzygy is None:
         return ""

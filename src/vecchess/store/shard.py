@@ -222,20 +222,7 @@ def read_shard(path: Path, sha256: str | None = None) -> GameRecords:
 
     ``sha256``: of the file, as its manifest has it; None is not compared.
     """
-    return read_shard_and_columns(path, {}, sha256)[0]
-
-
-def read_shard_and_columns(
-    path: Path,
-    more: Mapping[str, np.dtype[Any]],
-    sha256: str | None = None,
-    run_id: str | None = None,
-) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
-    """The games of a file, and its columns ``more``, which no shard has; raises as ``read_shard``.
-
-    ``run_id``: of the run that wrote it; None is not compared.
-    """
-    return parse_shard(path, read_file(path), more, sha256, run_id)
+    return parse_shard(path, read_file(path), {}, sha256)[0]
 
 
 def parse_shard(
@@ -245,7 +232,11 @@ def parse_shard(
     sha256: str | None = None,
     run_id: str | None = None,
 ) -> tuple[GameRecords, dict[str, NDArray[Any]]]:
-    """The games and columns of ``read_shard_and_columns``, from ``data``, the bytes of ``path``."""
+    """The games in ``data``, the bytes of ``path``, and the columns ``more``, which no shard has;
+    raises as ``read_shard``.
+
+    ``run_id``: of the run that wrote it; None is not compared.
+    """
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise DataError(f"{path} is not the file that was written: its sha256 differs")
     try:

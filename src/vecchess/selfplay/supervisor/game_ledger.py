@@ -53,6 +53,11 @@ class GameLedger:
         """Counts over the recorded games of the target."""
 
     @property
+    def target(self) -> IdSet:
+        """What ``open`` was given last, and ``extend`` added."""
+        return self._target
+
+    @property
     def num_target(self) -> int:
         """Games of the target."""
         return len(self._target)
@@ -109,6 +114,16 @@ class GameLedger:
         """Add ``ids`` to the target. None of them is with a worker."""
         self._target |= ids
         self._open |= ids - self._recorded
+
+    @property
+    def entries(self) -> list[ShardEntry]:
+        """The recorded shards, in order."""
+        return self._manifest.entries
+
+    def forget(self) -> None:
+        """Forget all that is recorded: somebody else keeps it. No worker may have a game."""
+        self._manifest.replace([])
+        self._target = self._open = IdSet()
 
     def has_missing(self, ids: Ids) -> bool:
         """Whether one of ``ids``, int64[K], is not recorded, in the target or not."""

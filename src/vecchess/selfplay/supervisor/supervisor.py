@@ -20,6 +20,7 @@ from vecchess.runtime.devices import Device, Share
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.cut_finder import CutSource
 from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
+from vecchess.selfplay.supervisor.worker_pool import POLL_S
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.precompile import Precompiler
@@ -227,9 +228,10 @@ class Supervisor:
         if not self._is_over and self._make_room(blocks, heartbeat):
             self.assigner.start_workers()
 
-    def poll(self, heartbeat: Callable[[], str] = no_heartbeat) -> None:
-        """One round of a generation: record what workers have written, replace dead ones."""
-        self.assigner.poll()
+    def poll(self, heartbeat: Callable[[], str] = no_heartbeat, timeout_s: float = POLL_S) -> None:
+        """One round of a generation: record what workers have written, replace dead ones. Waits so
+        long for a message."""
+        self.assigner.poll(timeout_s)
         self._watcher.update(self)
         self._call_heartbeat(heartbeat)
 

@@ -16,7 +16,7 @@ from vecchess.runtime.write_retry import WriteRetry
 from vecchess.selfplay.supervisor.cut_finder import CutFinder, CutSource
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
-from vecchess.selfplay.supervisor.worker_pool import WorkerPool
+from vecchess.selfplay.supervisor.worker_pool import POLL_S, WorkerPool
 from vecchess.selfplay.supervisor.worker_process import WorkerProcess
 from vecchess.selfplay.supervisor.worker_throughput import (
     Throughput,
@@ -137,9 +137,9 @@ class WorkAssigner:
             if index in self.pool.workers and not self.ledger.assigned_to(index):
                 self._assign(index, self.share.games)
 
-    def poll(self) -> None:
+    def poll(self, timeout_s: float = POLL_S) -> None:
         """One round: handle messages, record shards, replace dead workers."""
-        for worker, message in self.pool.receive():
+        for worker, message in self.pool.receive(timeout_s):
             self.handle_message(worker, message)
         self._record_shards()
         self._quota.enforce()

@@ -1,0 +1,251 @@
+"""A player from its start to its end: what ``vecchess contribute`` does, and a player under Ray."""
+
+import json
+import os
+import re
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from vecchess import __version__
+from vecchess.config import ContributeConfig
+from vecchess.errors import DataError
+from vecchess.fleet.block_player import BlockPlayer, config_of
+from vecchess.fleet.player_steps import PlayerSteps
+from vecchess.fleet.steps import (
+    Begin,
+    Clock,
+    IsStopping,
+    Pause,
+    Request,
+    Room,
+    Store,
+    TakePlayed,
+    Tell,
+    ask_store,
+    carry_out,
+)
+from vecchess.fleet.task import OVER_NAME, PLAYERS, RUN_NAME, GamesOfRun, Task
+from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.devices import Device, parse_gpus
+from vecchess.runtime.progress import ProgressDisplay
+from vecchess.runtime.signals import StopSignals, exit_code
+from vecchess.selfplay.supervisor.supervisor import Supervisor
+
+SCHEMA = 1
+DRAIN_S = 20.0
+"""Blocks that are in hand when a stop is requested are finished if that takes no longer."""
+REPORT_S = 5.0
+"""Between two words of a player to the learner."""
+WAIT_S = 1.0
+"""Between two looks for a run that has not begun, or a network that is not there yet."""
+OVER_S = 10.0
+"""A player without work looks so often whether the run is over."""
+ResultT = TypeVar("ResultT")
+
+
+class PlayerEnds(Exception):  # noqa: N818  (named after the event)
+    """The player is to end now: a stop was requested some time ago, or the run is over."""
+
+
+class Contributor:
+    """Answers the requests of a player: by the store, in a thread, and by the devices."""
+
+    def __init__(
+        self, store: Store, stop: StopSignals, display: ProgressDisplay, name: str
+    ) -> None:
+        """``name``: see ``PLAYER_NAME``."""
+        self.name = name
+        self.run_is_over = False
+        self._store, self._stop, self._display = store, stop, display
+        self._io = ThreadPoolExecutor(1, "store")
+        self._player: BlockPlayer | None = None
+        self._devices: list[Device] = []
+        self._stopped_s: float | None = None
+        self._next_report = self._next_over = 0.0
+        self._began = time.monotonic()
+
+    def play(self, config: ContributeConfig, folder: Path) -> str:
+        """Take blocks until asked to stop, or the run is over; returns why the learner takes no
+        more of them, or ""."""
+        self._devices = parse_gpus(config.gpus, may_share=True)
+        facts = self._wait_for(RUN_NAME, "waiting for the run to begin")
+        games = GamesOfRun.of_bytes(RUN_NAME, facts)
+        settings = config_of(games, config, self._openings(games, folder))
+        with BlockPlayer(games, settings, self._devices, folder, self) as self._player:
+            try:
+                return carry_out(PlayerSteps(self.name).run(), self._answer)
+            except PlayerEnds:
+                return ""
+            finally:
+                self._report("ended")
+
+    def close(self) -> None:
+        """End the thread; a request that does not return is not waited for."""
+        self._io.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def num_blocks(self) -> int:
+        """Blocks played so far."""
+        return self._player.num_blocks if self._player else 0
+
+    def update(self, supervisor: Supervisor) -> None:
+        """Show what the devices do; a ``SelfplayWatcher``."""
+        self._display.update(self._line)
+
+    def report_line(self, line: str) -> None:
+        """Print a line for people."""
+        self._display.print(line)
+
+    def _line(self) -> str:
+        assert self._player is not None, "it is shown while it plays"
+        load = self._player.throughput
+        speed = f", {load.plies_per_s:,.0f} plies/s" if load.plies_per_s else ""
+        return f"{self.num_blocks:,} blocks{speed}"
+
+    def _answer(self, request: Request) -> Any:
+        player = self._player
+        assert player is not None, "requests come from a player"
+        match request:
+            case Room(task):
+                return player.room(task)
+            case Begin(task, block, cuts):
+                self._have_network(player, task)
+                return player.begin(task, block, cuts)
+            case TakePlayed():
+                return player.take_played()
+            case IsStopping():
+                self._look_around()
+                return bool(self._stop.reason)
+            case Clock():
+                return time.monotonic()
+            case Pause(seconds):
+                return self._poll_until(lambda: False, time.monotonic() + seconds)
+            case Tell(line):
+                return self.report_line(line)
+        return self._asked(lambda: ask_store(self._store, request))
+
+    def _asked(self, call: Callable[[], ResultT]) -> ResultT:
+        """The result of a call to the store, while the devices go on."""
+        future: Future[ResultT] = self._io.submit(call)
+        self._poll_until(future.done)
+        return future.result()
+
+    def _poll_until(self, is_done: Callable[[], bool], deadline: float | None = None) -> None:
+        while not is_done() and (deadline is None or time.monotonic() < deadline):
+            self._check_stop()
+            if self._player is None:
+                time.sleep(0.01)
+            else:
+                self._player.poll(0.01)
+
+    def _check_stop(self) -> None:
+        """Raise PlayerEnds where a stop was requested so long ago that nothing more is waited
+        for."""
+        if not self._stop.reason:
+            return
+        if self._stopped_s is None:
+            self._stopped_s = time.monotonic()
+            if self._player is not None:
+                self.report_line("finishing the blocks in hand")
+        is_late = time.monotonic() > self._stopped_s + DRAIN_S
+        if self._player is None or is_late or self._stop.must_exit_now:
+            raise PlayerEnds
+
+    def _wait_for(self, name: str, line: str) -> bytes:
+        """An object, once it is there. Raises PlayerEnds where a stop comes first."""
+        while (data := self._asked(lambda: self._store.get(name))) is None:
+            if line:
+                self.report_line(line)
+                line = ""
+            self._poll_until(lambda: False, time.monotonic() + WAIT_S)
+        return data
+
+    def _openings(self, games: GamesOfRun, folder: Path) -> Path | None:
+        if games.openings is None:
+            return None
+        name = f"inputs/openings/{games.openings.file}"
+        file = folder / "openings" / games.openings.file
+        file.parent.mkdir(parents=True, exist_ok=True)
+        data = self._wait_for(name, f"waiting for {name}")
+        write_atomically(file, data)
+        return file
+
+    def _have_network(self, player: BlockPlayer, task: Task) -> None:
+        file = player.network_file(task)
+        if file is None or file.exists():
+            return
+        name = f"nets/{task.net}"
+        player.add_network(task, self._wait_for(name, f"waiting for {name}"))
+
+    def _look_around(self) -> None:
+        """Tell the learner how it goes; find out whether the run is over."""
+        now = time.monotonic()
+        if now >= self._next_report:
+            self._next_report = now + REPORT_S
+            self._report("stopping" if self._stop.reason else "playing")
+        if now >= self._next_over:
+            self._next_over = now + OVER_S
+            if self._asked(lambda: self._store.get(OVER_NAME)) is not None:
+                self.run_is_over = True
+                raise PlayerEnds
+
+    def _report(self, state: str) -> None:
+        player = self._player
+        facts = {
+            "schema": SCHEMA,
+            "name": self.name,
+            "state": state,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "version": __version__,
+            "devices": [device.label for device in self._devices],
+            "blocks": self.num_blocks,
+            "seconds": round(time.monotonic() - self._began, 1),
+            "load": player.throughput.to_dict() if player else {},
+            "unix": round(time.time(), 1),
+        }
+        data = json.dumps(facts).encode()
+        self._io.submit(self._store.put, f"{PLAYERS}{self.name}.json", data)
+
+
+def player_name() -> str:
+    """A name for a player that no other has: its host, and a few random digits."""
+    host = re.sub(r"[^a-z0-9]+", "_", socket.gethostname().lower()).strip("_")[:40]
+    return f"{host or 'host'}_{token_hex(4)}"
+
+
+def contribute(
+    store: Store, config: ContributeConfig, stop: StopSignals, display: ProgressDisplay
+) -> dict[str, Any]:
+    """Play blocks of the run in ``store`` until it is over or a stop is requested; returns the
+    summary, ready for JSON.
+
+    ``stop``: the caller has entered it. Raises ConfigError for settings that will not do,
+    DataError where the learner takes no more of this player's results.
+    """
+    name = player_name()
+    with tempfile.TemporaryDirectory(prefix="vecchess-player-") as folder, display:
+        contributor = Contributor(store, stop, display, name)
+        try:
+            refusal = contributor.play(config, Path(folder))
+        except PlayerEnds:
+            refusal = ""
+        finally:
+            contributor.close()
+    if refusal:
+        raise DataError(refusal)
+    reason = "" if contributor.run_is_over else stop.reason
+    return {
+        "schema": SCHEMA,
+        "player": name,
+        "blocks": contributor.num_blocks,
+        "run_is_over": contributor.run_is_over,
+        "stopped_by": reason,
+        "exit_code": exit_code(reason),
+    }

@@ -1,0 +1,470 @@
+"""The executor of a learner whose games others play: by a mailbox, or on a Ray cluster.
+
+It gives out the blocks of a generation, takes in their results, checks a share of them on this
+machine, and records them in the run's folder, as a run of this machine alone would.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from secrets import SystemRandom
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, Self, TypeVar
+
+from vecchess.config import (
+    BUILT_IN_NETS,
+    DEFAULT_NET,
+    ContributeConfig,
+    DeviceConfig,
+    PlayConfig,
+    TrainConfig,
+)
+from vecchess.errors import ConfigError, DataError, VecchessError
+from vecchess.fleet.block_games import BlockGames, store_block
+from vecchess.fleet.block_player import BlockPlayer, config_of
+from vecchess.fleet.learner_steps import LearnerSteps, Rewind
+from vecchess.fleet.steps import (
+    Accept,
+    Clock,
+    EarliestBy,
+    Gathered,
+    Inspect,
+    IsDrawn,
+    Pause,
+    Replay,
+    Request,
+    Steps,
+    Store,
+    Supply,
+    Tell,
+    ask_store,
+    carry_out,
+)
+from vecchess.fleet.task import CUTS, OVER_NAME, PLAYERS, RUN_NAME, CutPart, GamesOfRun, Task
+from vecchess.inference.source import find
+from vecchess.runtime.devices import Device
+from vecchess.runtime.retried_read import read_file, retried, unreadable
+from vecchess.safe_parse import parse_json_object
+from vecchess.selfplay.supervisor.cut_finder import CutFinder
+from vecchess.selfplay.supervisor.disk_quota import DiskQuota
+from vecchess.selfplay.supervisor.game_ledger import GameLedger
+from vecchess.selfplay.supervisor.supervisor import (
+    HEARTBEAT_S,
+    RunResult,
+    Supervisor,
+    as_ids,
+    no_heartbeat,
+)
+from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
+from vecchess.store.block_file import HEAD_BYTES, BlockName, unpack_block
+from vecchess.store.id_set import IdSet
+from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_log import LogEvent, no_event
+from vecchess.store.run_pins import RunPins
+from vecchess.store.seating import Seating
+
+MOST_BLOCK_SEATS, USUAL_BLOCKS = 256, 64
+PLAYERS_S = 5.0
+"""Between two looks at what players say of themselves."""
+LOST_S = 30.0
+"""A player whose word has not changed for so long is shown as lost."""
+FLEET = 0
+"""Who has all games, in the ledger."""
+ResultT = TypeVar("ResultT")
+
+
+class GamesRefuted(VecchessError):  # noqa: N818  (named after the event)
+    """Games that were learnt from are wrong, from a generation on."""
+
+    def __init__(self, generation: int) -> None:
+        """The first such generation."""
+        super().__init__(f"games of generation {generation} were wrong")
+        self.generation = generation
+
+
+class FleetWatcher(Protocol):
+    """What follows a generation that others play."""
+
+    def show(self, facts: dict[str, Any]) -> None:
+        """Called about once a second with ``FleetExecutor.facts``."""
+
+    def report_line(self, line: str) -> None:
+        """Take a line for people about something that happened."""
+
+
+class _StopRequested(Exception):  # noqa: N818  (named after the event)
+    """The caller's heartbeat asked to end."""
+
+
+def block_size(config: PlayConfig, total: int) -> int:
+    """Seats, or games, of a block: as the settings say, or such that there are some 64 blocks."""
+    return min(config.block_seats or min(-(-total // USUAL_BLOCKS), MOST_BLOCK_SEATS), total)
+
+
+class FleetExecutor:
+    """Has generations of one run played by others; to be used in a ``with``."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        run: RunFolder,
+        store: Store,
+        devices: list[Device],
+        watcher: FleetWatcher,
+        keeps_results: bool,
+        log_event: LogEvent = no_event,
+    ) -> None:
+        """``run``: the learner's folder, which has its pins. ``keeps_results``: see
+        ``LearnerSteps``. Raises DataError for a damaged manifest."""
+        self._config, self._run, self._store = config, run, store
+        self._devices, self._watcher = devices, watcher
+        self._seating = Seating.of(config)
+        self._games = games_of_run(config, run)
+        manifest = run.manifest()
+        self.ledger = GameLedger(manifest, self._games.run_id, watcher.report_line, True)
+        self._cuts = CutFinder(run, manifest, self._seating)
+        self._quota = DiskQuota(manifest, config.keep_gb, watcher.report_line, log_event)
+        self._steps = LearnerSteps(keeps_results)
+        self._has_started = False
+        self._net_file: Path | None = None
+        self._cut_files: dict[str, Path] = {}
+        """Files of games that wait, by their sha256."""
+        self._draw = SystemRandom()
+        self._io = ThreadPoolExecutor(1, "store")
+        self._stack = ExitStack()
+        self._checker: BlockPlayer | None = None
+        self._players: dict[str, dict[str, Any]] = {}
+        self._heard: dict[str, tuple[Any, float]] = {}
+        self._checked = self._num_held = 0
+        self._next_heartbeat = self._next_look = self._began = 0.0
+        self._looking: Future[dict[str, Any]] | None = None
+
+    def __enter__(self) -> Self:
+        """Tell players what the games follow from. Raises ConfigError where another run lies in
+        the same place."""
+        data = self._games.to_bytes()
+        if not self._store.create(RUN_NAME, data) and self._store.get(RUN_NAME) != data:
+            raise ConfigError(f"{RUN_NAME} there is of another run, or of another vecchess")
+        if self._games.openings is not None:
+            name = f"inputs/openings/{self._games.openings.file}"
+            self._put_file(name, self._run.path / name)
+        self._store.delete([OVER_NAME])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the check's workers, and the thread."""
+        self._stack.close()
+        self._io.shutdown(wait=False, cancel_futures=True)
+
+    def end(self) -> None:
+        """Tell players that the run is over."""
+        self._store.put(OVER_NAME, b"")
+
+    def play(
+        self, net: str, ids: range | IdSet, heartbeat: Callable[[], str] = no_heartbeat
+    ) -> RunResult:
+        """Have the segments ``ids``, of one generation, played with ``net`` until all are recorded,
+        or a stop is requested: see ``Supervisor.play``.
+
+        Raises GamesRefuted where recorded games turn out to be wrong.
+        """
+        self._began, self._num_held = time.monotonic(), 0
+        self.ledger.open(as_ids(ids))
+        stopped_by = ""
+        rewind: Rewind | None = None
+        try:
+            answer = partial(self._answer, heartbeat)
+            rewind = carry_out(self._gathering(net), answer)
+        except _StopRequested as stop:
+            stopped_by = str(stop)
+        if rewind is not None:
+            raise GamesRefuted(rewind.generation)
+        return RunResult(
+            stats=self.ledger.stats,
+            throughput=self._throughput,
+            seconds=time.monotonic() - self._began,
+            stopped_by=stopped_by,
+            restarts=0,
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is known of the generation and of the players, for status and display."""
+        num, turns = self.ledger.num_recorded + self._num_held, self._seating.turns
+        return {
+            "games": self.ledger.stats.games,
+            "positions": num * turns,
+            "positions_target": self.ledger.num_target * turns,
+            "load": self._throughput.to_dict(),
+            "stats": self.ledger.stats.to_dict(),
+            "players": [self._shown(name) for name in sorted(self._players)],
+            "checked_blocks": self._checked,
+        }
+
+    @property
+    def _throughput(self) -> Throughput:
+        """That of all players that are there, as they tell it."""
+        loads = []
+        for name, facts in self._players.items():
+            if self._is_there(name):
+                with suppress(KeyError, TypeError):
+                    loads.append(Throughput.from_dict(facts["load"]))
+        return combined_throughput(loads)
+
+    def _gathering(self, net: str) -> Steps[Rewind | None]:
+        if not self._has_started:
+            rewind = yield from self._steps.start()
+            self._has_started = True
+            if rewind is not None:
+                return rewind
+        draft = self._draft(net)
+        missing = self.ledger.missing
+        wanted = draft.blocks.touched_by(missing) if missing else []
+        while self.ledger.num_open:
+            self.ledger.assign(FLEET, self.ledger.num_open)
+        return (yield from self._steps.gather(draft, wanted))
+
+    def _draft(self, net: str) -> Task:
+        """The task of the ledger's target, without its number."""
+        seats = self._seating.seats
+        generation = self.ledger.target.span[0] // seats
+        source = find(net)
+        file = source.module.weights if source.kind == "module" else source.file
+        sha256 = "" if file is None else hashlib.sha256(_content(file)).hexdigest()
+        draft = Task(
+            number=0,
+            generation=generation,
+            first=generation * seats,
+            end=(generation + 1) * seats,
+            size=block_size(self._config, seats),
+            net=net if file is None else file.name,
+            net_sha256=sha256,
+        )
+        self._net_file, self._cut_files = file, {}
+        if not generation:
+            return draft
+        blocks = map(draft.blocks.ids, range(draft.blocks.num_blocks))
+        inputs = tuple(
+            tuple(self._part(*file) for file in self._cuts.files_for(ids)) for ids in blocks
+        )
+        return draft.model_copy(update={"inputs": inputs})
+
+    def _part(self, path: Path, sha256: str) -> CutPart:
+        """A file of games that wait as players find it."""
+        name = BlockName.of_file(path.name)
+        try:
+            length = path.stat().st_size
+        except OSError as error:
+            raise unreadable(path, error) from None
+        self._cut_files[sha256] = path
+        if name is not None and self._steps.has_results_of(name.task):
+            return CutPart(object=name.object, start=HEAD_BYTES, length=length, sha256=sha256)
+        return CutPart(object=f"{CUTS}{sha256}", start=0, length=length, sha256=sha256)
+
+    def _answer(self, heartbeat: Callable[[], str], request: Request) -> Any:
+        beat = partial(self._beat, heartbeat)
+        match request:
+            case Pause(seconds):
+                return self._wait(lambda: False, beat, seconds)
+            case Clock():
+                return time.monotonic()
+            case Supply(task):
+                return self._asked(partial(self._supply, task), beat)
+            case Inspect(task, name, data):
+                return self._fault(task, name, data)
+            case IsDrawn():
+                return self._draw.random() < self._config.verify_share
+            case Replay(task, name, data):
+                return self._difference(task, name, data, beat)
+            case Gathered(task, names):
+                self._num_held = sum(len(task.blocks.ids(name.block)) for name in names)
+                return None
+            case Accept(task, results):
+                return self._accept(task, results)
+            case EarliestBy(player):
+                return self._earliest_by(player)
+            case Tell(line):
+                return self._watcher.report_line(line)
+        return self._asked(partial(ask_store, self._store, request), beat)
+
+    def _asked(self, call: Callable[[], ResultT], beat: Callable[[], None]) -> ResultT:
+        """The result of a call to the store."""
+        future: Future[ResultT] = self._io.submit(call)
+        self._wait(future.done, beat)
+        return future.result()
+
+    def _wait(
+        self, is_done: Callable[[], bool], beat: Callable[[], None], seconds: float = 1e9
+    ) -> None:
+        deadline = time.monotonic() + seconds
+        while not is_done() and (left_s := deadline - time.monotonic()) > 0:
+            beat()
+            time.sleep(min(0.01, left_s))
+
+    def _beat(self, heartbeat: Callable[[], str]) -> None:
+        """Show how it goes; raise _StopRequested where the caller asks to end."""
+        now = time.monotonic()
+        if now < self._next_heartbeat:
+            return
+        self._next_heartbeat = now + HEARTBEAT_S
+        self._hear_players(now)
+        self._watcher.show(self.facts)
+        if reason := heartbeat():
+            raise _StopRequested(reason)
+
+    def _supply(self, task: Task) -> None:
+        """Put the network of a task, and the games it goes on with, where they are not there."""
+        if task.net not in BUILT_IN_NETS and self._net_file is not None:
+            self._put_file(f"nets/{task.net}", self._net_file)
+        own = {part.sha256 for parts in task.inputs for part in parts if _is_own(part)}
+        for sha256 in sorted(own):
+            name = f"{CUTS}{sha256}"
+            self._put_file(name, self._cut_files[sha256])
+
+    def _put_file(self, name: str, file: Path) -> None:
+        if self._store.get_range(name, 0, 1) is None:
+            self._store.put(name, _content(file))
+
+    def _fault(self, task: Task, name: BlockName, data: bytes) -> str:
+        try:
+            games = BlockGames.of(name, data, self._games.run_id, has_seats=True)
+        except DataError as error:
+            return str(error)
+        return games.fault(task, name.block, self._seating)
+
+    def _difference(
+        self, task: Task, name: BlockName, data: bytes, beat: Callable[[], None]
+    ) -> str:
+        """How the result of a block differs from what is played here; or ""."""
+        checker = self._checker or self._opened_checker()
+        file = checker.network_file(task)
+        if self._net_file is not None and file is not None and not file.exists():
+            checker.add_network(task, _content(self._net_file))
+        cuts = [_content(self._cut_files[part.sha256]) for part in task.cuts_of(name.block)]
+        checker.begin(task, name.block, cuts)
+        while not (played := checker.take_played()):
+            checker.poll(0.05)
+            beat()
+        self._checked += 1
+        here, there = (
+            BlockGames.of(name, each, self._games.run_id, has_seats=True).digest()
+            for each in (played[0].data, data)
+        )
+        return "" if here == there else "its games are not those that are played here"
+
+    def _opened_checker(self) -> BlockPlayer:
+        folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="vecchess-check-")))
+        local = {name: getattr(self._config, name) for name in DeviceConfig.model_fields}
+        syzygy = self._config.tree.syzygy
+        openings = self._config.game.openings
+        config = config_of(self._games, ContributeConfig(**local, syzygy=syzygy), openings)
+        self._checker = self._stack.enter_context(
+            BlockPlayer(self._games, config, self._devices, folder, _Quiet(self._watcher))
+        )
+        return self._checker
+
+    def _accept(self, task: Task, results: dict[BlockName, bytes]) -> None:
+        """Record the results of a generation."""
+        for name, data in sorted(results.items()):
+            games = BlockGames.of(name, data, self._games.run_id, has_seats=True)
+            shard, cut = unpack_block(name.object, data)
+            file, ids = name.file, task.blocks.ids(name.block)
+            left = ids & self.ledger.assigned_to(FLEET)
+            if left != ids:  # some are recorded: they were given out in other blocks before
+                games, file = games.only(left, self._seating), f"part-{name.file}"
+                shard, cut = games.to_bytes(self._games.run_id)
+            entry = store_block(self._run, file, shard, cut, games, left)
+            self.ledger.record(FLEET, entry)
+        self._num_held = 0
+        self._quota.enforce()
+
+    def _earliest_by(self, player: str) -> int | None:
+        names = ((BlockName.of_file(entry.file), entry) for entry in self.ledger.entries)
+        found = [
+            entry.segments.span[0] // self._seating.seats
+            for name, entry in names
+            if name is not None and name.player == player
+        ]
+        return min(found, default=None)
+
+    def _hear_players(self, now: float) -> None:
+        """Take in what players say of themselves; asks for it from time to time."""
+        if self._looking is not None and self._looking.done():
+            with suppress(Exception):  # it is for people alone
+                self._players = self._looking.result()
+            self._looking = None
+            for name, facts in self._players.items():
+                if self._heard.get(name, (None, 0.0))[0] != facts:
+                    self._heard[name] = facts, now
+        if self._looking is None and now >= self._next_look:
+            self._next_look = now + PLAYERS_S
+            self._looking = self._io.submit(self._read_players)
+
+    def _read_players(self) -> dict[str, dict[str, Any]]:
+        found = {}
+        for name in self._store.list(PLAYERS):
+            with suppress(ValueError):
+                facts = parse_json_object(self._store.get(name) or b"", 100_000)
+                found[name.removeprefix(PLAYERS).removesuffix(".json")] = facts
+        return found
+
+    def _is_there(self, name: str) -> bool:
+        if self._players[name].get("state") == "ended":
+            return False
+        return time.monotonic() - self._heard.get(name, (None, 0.0))[1] < LOST_S
+
+    def _shown(self, name: str) -> dict[str, Any]:
+        """A player, for status and pages."""
+        facts, heard_s = self._players[name], self._heard.get(name, (None, 0.0))[1]
+        shown = {key: facts.get(key) for key in ("host", "devices", "blocks", "state")}
+        if not self._is_there(name) and shown["state"] != "ended":
+            shown["state"] = "lost"
+        load = facts.get("load")
+        speed = load.get("plies_per_s", 0.0) if isinstance(load, dict) else 0.0
+        age_s = round(time.monotonic() - heard_s, 1)
+        return {"name": name, **shown, "plies_per_s": speed, "heard_s": age_s}
+
+
+class _Quiet:
+    """A watcher of the workers that check results: only their lines are passed on."""
+
+    def __init__(self, watcher: FleetWatcher) -> None:
+        self._watcher = watcher
+
+    def update(self, supervisor: Supervisor) -> None:
+        """Nothing is shown of it."""
+
+    def report_line(self, line: str) -> None:
+        """Pass it on."""
+        self._watcher.report_line(f"check: {line}")
+
+
+def games_of_run(config: TrainConfig, run: RunFolder) -> GamesOfRun:
+    """What all games of a run follow from."""
+    pins = RunPins.of(run)
+    settings = json.loads(config.model_dump_json(include={"seed", "exits", "game", "tree"}))
+    settings["game"]["openings"] = settings["tree"]["syzygy"] = None
+    settings["net"] = config.net if find(config.net).kind == "module" else DEFAULT_NET
+    seating = Seating.of(config)
+    return GamesOfRun(
+        run_id=run.run_id,
+        settings=settings,
+        seats=seating.seats,
+        turns=seating.turns,
+        games_version=pins.games_version,
+        openings=pins.inputs.get("openings"),
+        tables=pins.tables,
+    )
+
+
+def _is_own(part: CutPart) -> bool:
+    return part.object.startswith(CUTS)
+
+
+def _content(file: Path) -> bytes:
+    return retried(lambda: read_file(file))
