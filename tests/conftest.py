@@ -9,8 +9,11 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from secrets import token_hex
+from urllib.request import Request, urlopen
 
 import pytest
 from hypothesis import settings
@@ -100,6 +103,34 @@ def _commit(folder: Path) -> str:
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reads that fail are tried again at once."""
     monkeypatch.setattr(retried_read, "PAUSES_S", (0.0,) * len(retried_read.PAUSES_S))
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of a server of S3 on this machine, which forgets all at the end."""
+    from moto.server import ThreadedMotoServer
+
+    os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = "100"  # names of one page of a listing
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3_place(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty place in a new bucket, and the variables that tell where it is."""
+    bucket = f"bucket-{token_hex(8)}"
+    urlopen(Request(f"{s3_server}/{bucket}", method="PUT")).close()
+    for name, value in {
+        "AWS_ENDPOINT_URL": s3_server,
+        "AWS_ACCESS_KEY_ID": "someone",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{bucket}/run"
 
 
 def _most_seconds(item: pytest.Item) -> float:

@@ -9,6 +9,7 @@ import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO
 
 from vecchess.errors import VecchessError, write_error
@@ -61,11 +62,7 @@ def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
     """
     partial = path.with_name(PARTIAL_PREFIX + path.name)
     try:
-        with open_new(partial) as file:
-            file.write(data)
-            file.flush()
-            if durably:
-                os.fsync(file.fileno())
+        _write_new(partial, data, durably)
         _rename(partial, path, data)
         if durably:
             sync_directory(path.parent)
@@ -75,6 +72,28 @@ def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
     except BaseException:  # Ctrl-C
         _remove(partial)
         raise
+
+
+def write_shared(path: Path, data: bytes, replaces: bool) -> bool:
+    """Write a file that several processes and machines may write at once, whole and durably.
+
+    Makes the folder if it is missing. Unless ``replaces``, a file that is there stays, and the
+    result is whether this call has made it. Raises OSError.
+    """
+    _make_folder(path.parent)
+    partial = path.with_name(f"{PARTIAL_PREFIX}{token_hex(8)}-{path.name}")
+    try:
+        _write_new(partial, data, durably=True)
+        if replaces:
+            _rename(partial, path, data)
+        else:
+            os.link(partial, path)
+        sync_directory(path.parent)
+        return True
+    except FileExistsError:  # of a network file system it can be the second answer to one link
+        return partial.stat().st_nlink > 1
+    finally:
+        _remove(partial)
 
 
 def append_line(path: Path, line: bytes, durably: bool = True) -> int:
@@ -133,6 +152,22 @@ def sync_directory(directory: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def _write_new(path: Path, data: bytes, durably: bool) -> None:
+    with open_new(path) as file:
+        file.write(data)
+        file.flush()
+        if durably:
+            os.fsync(file.fileno())
+
+
+def _make_folder(folder: Path) -> None:
+    """Make ``folder`` durably."""
+    if not folder.is_dir():
+        _make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync_directory(folder.parent)
 
 
 def _rename(partial: Path, path: Path, data: bytes) -> None:
