@@ -108,7 +108,6 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     games.write_text('[Event "x"]\n\n1. e4 *\n')
     for options, part in (
         (["--net", "no-such-net"], "no-such-net"),
-        (["--batch-size", 3, "--gpus", "cpu:4"], "3 parts of 1 rows, too few for 4 ranks"),
         (["--objective", "ppo", "--search", "puct"], "ppo learns from drawn moves"),
         (["--objective", "supervised", "--data", games, "--gpus", "cpu"], "vecchess gather pgn"),
         (["--nnodes", 2], "needs master_addr"),

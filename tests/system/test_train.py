@@ -227,6 +227,21 @@ def test_two_ranks(reference: Path, tmp_path: Path, little: list[object]) -> Non
 
 
 @pytest.mark.slow
+def test_any_number_of_ranks_writes_the_same_network(tmp_path: Path, little: list[object]) -> None:
+    """More ranks than a batch of 256 has parts too, of which one line tells."""
+    options = [*QUICK, *little, "--batch-size", 256, "--positions-per-iter", 400]
+    found = set()
+    for ranks, num_idle in ((1, 0), (2, 0), (3, 1), (5, 3)):
+        run = tmp_path / str(ranks)
+        done = vecchess("train", *options, "--gpus", f"cpu:{ranks}", "--run-dir", run)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("ranks have no part") == bool(num_idle)
+        assert (f"{num_idle} of {ranks} ranks have no part" in done.stderr) == bool(num_idle)
+        found.add(latest_net(RunFolder(run)).sha256)
+    assert len(found) == 1
+
+
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_ranks(
     reference: Path, tmp_path: Path, little: list[object]
 ) -> None:

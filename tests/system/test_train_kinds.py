@@ -68,7 +68,6 @@ def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:
         (["--objective", "supervised", "--data", "nowhere.pgn"], "nowhere.pgn"),
         (["--data", "games.pgn"], "there is no PGN file"),
         (["--objective", "ppo", "--data", "games.pgn"], "no --data"),
-        (["--gpus", "cpu:3", "--batch-size", "64", "--micro-batch", "32"], "64 has 2 parts of 32"),
         (["--net", "tinny"], "tinny"),
         (["--init-from", "nowhere.safetensors"], "nowhere.safetensors"),
         (["--resume"], "--run-dir"),

@@ -26,6 +26,7 @@ from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.reporting import ReportLine
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
+from vecchess.train.data.batch_spec import note_on_idle
 from vecchess.train.initial_network import first_net
 from vecchess.train.publish import publish
 from vecchess.train.run_train import check_settings
@@ -141,7 +142,9 @@ def plan_training(config: TrainConfig, report_line: ReportLine) -> TrainingPlan:
     ConfigError for PGN files to learn from alone.
     """
     devices = parse_gpus(config.gpus)
-    check_settings(config, devices, len(devices) * config.nnodes)
+    check_settings(config, devices)
+    if line := note_on_idle(config, len(devices) * config.nnodes):
+        report_line(line)
     if config.objective == "supervised":
         for place in config.data:
             if place.suffix.lower() == ".pgn":

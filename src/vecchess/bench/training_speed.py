@@ -31,7 +31,7 @@ from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.store.shard import write_shard
 from vecchess.train.data.batch_loader import BatchLoader
-from vecchess.train.data.batch_spec import BatchSpec
+from vecchess.train.data.batch_spec import BatchShares, BatchSpec, part_rows
 from vecchess.train.data.replay_window import GivenShards
 from vecchess.train.data.samples import Samples
 from vecchess.train.data.value_targets import SampleRules
@@ -148,8 +148,9 @@ def learning_speed(
     ``folder`` gets made-up games. Raises ConfigError where recorded games are too few, DataError
     where they are wrong.
     """
-    num_ranks = len(devices) * config.nnodes
-    config = config.model_copy(update={"batch_size": config.batch_size // num_ranks})
+    shares = BatchShares(config, len(devices) * config.nnodes)
+    num_ranks, rows = sum(map(bool, shares.parts)), len(shares.rows(0))
+    config = config.model_copy(update={"batch_size": rows, "micro_batch": part_rows(config)})
     see_only(devices[0])
     threads = torch.get_num_threads()
     torch.set_num_threads(max(1, num_cores() // len(devices)))
@@ -168,7 +169,7 @@ def learning_speed(
     recorded = 0
     if source is not None:
         plans = [source.prepare(iteration, 0) for iteration in range(config.iterations)]
-        recorded = sum(plan.num_steps for plan in plans) * config.batch_size * num_ranks
+        recorded = sum(plan.num_steps for plan in plans) * config.batch_size
     return LearningSpeed({name: one.on(num_ranks) for name, one in phases.items()}, recorded)
 
 

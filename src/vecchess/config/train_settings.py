@@ -134,7 +134,8 @@ class TrainConfig(PlayConfig):
     """Samples of an update, on all ranks together."""
     micro_batch: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     """Samples computed at a time; 0: an eighth of a batch, from 128 to 256, or a quarter of a small
-    one. Ranks share a batch in parts of so many, by their speed. Halved where memory is short."""
+    one. Ranks share a batch in parts of so many, by their speed; ranks beyond the parts have none.
+    Halved where memory is short."""
     samples_per_position: Annotated[float, Field(gt=0, le=1000)] = 1.5
     """Samples used for each new position. Below 1, PPO and REINFORCE leave some out: the same
     number of samples from more games, which differ more."""

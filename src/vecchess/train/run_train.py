@@ -39,7 +39,7 @@ from vecchess.store.status_file import StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
 from vecchess.train.data.batch_loader import BatchLoader
-from vecchess.train.data.batch_spec import num_parts, part_rows
+from vecchess.train.data.batch_spec import note_on_idle
 from vecchess.train.data.replay_window import GivenShards, ManifestShards
 from vecchess.train.data.value_targets import SampleRules
 from vecchess.train.dataset_source import (
@@ -99,7 +99,7 @@ def train_run(
         run = _machine_folder(folder, place.node)
         goes_on = resume or launch_id(os.environ)
         kept = _with_kept_files(config, run) if goes_on else config
-        check_settings(kept, devices, place.world_size)
+        check_settings(kept, devices)
     elif place.node == 0:
         raise ConfigError(
             f"{folder} is not a run: it has no config.toml; only further machines can do without, "
@@ -132,7 +132,7 @@ def train_rank(
     run = _machine_folder(folder, ranks.node)
     config = _with_kept_files(given, run) if resume else given
     if flags is not None:
-        check_settings(config, devices, ranks.world_size)
+        check_settings(config, devices)
     quiet_here = prints_nothing or not ranks.is_local_main  # one rank a machine writes to stderr
     console = note_console(quiet=quiet_here)
     with ExitStack() as stack:
@@ -186,6 +186,8 @@ def _open_trainer(
     learner = Learner(config, first_net(config).to(ranks.device), ranks)
     if obstacle := obstacle_to_neurons(ranks.device):
         reporter.report_line(f"neurons learn in torch's own operators, which is slower: {obstacle}")
+    if line := note_on_idle(config, ranks.world_size):
+        reporter.note(line)
     data = _recorded_games(config, run, ranks, reporter) if config.data else None
     is_supervised = config.objective == "supervised" and data is not None
     loader = BatchLoader(
@@ -278,14 +280,9 @@ def _with_kept_files(config: TrainConfig, run: RunFolder) -> TrainConfig:
     return pinned(run, config).model_copy(update={"data": data})
 
 
-def check_settings(config: TrainConfig, devices: list[Device], num_ranks: int) -> None:
+def check_settings(config: TrainConfig, devices: list[Device]) -> None:
     """Raise ConfigError or NetworkError for settings that are wrong, before anything starts."""
     first_sizes(config)
-    if (found := num_parts(config, num_ranks)) < num_ranks:
-        raise ConfigError(
-            f"--batch-size {config.batch_size} has {found} parts of {part_rows(config, num_ranks)} "
-            f"rows, too few for {num_ranks} ranks: choose a smaller --micro-batch or a larger batch"
-        )
     if config.gate:
         Sprt.parse(config.gate)
     check_places(config.data)

@@ -8,6 +8,7 @@ from vecchess.train.data.batch_spec import (
     BatchShares,
     BatchSpec,
     most_parts,
+    note_on_idle,
     num_parts,
     part_rows,
 )
@@ -25,18 +26,30 @@ from vecchess.train.data.batch_spec import (
         ({"batch_size": 16, "micro_batch": 512}, 16),
     ],
 )
-def test_parts_do_not_depend_on_few_ranks(settings: dict[str, int], rows: int) -> None:
+def test_the_rows_of_a_part(settings: dict[str, int], rows: int) -> None:
     config = TrainConfig(**settings)  # type: ignore[arg-type]
-    assert [part_rows(config, num_ranks) for num_ranks in (1, 2)] == [rows, rows]
+    assert part_rows(config) == rows
+    assert num_parts(config) == -(-config.batch_size // rows)
 
 
-@pytest.mark.parametrize("num_ranks", [3, 8, 100, 256])
-def test_many_ranks_have_smaller_parts(num_ranks: int) -> None:
+@pytest.mark.parametrize("num_ranks", [3, 8, 300])
+def test_ranks_beyond_the_parts_have_no_rows(num_ranks: int) -> None:
     config = TrainConfig(batch_size=256)
-    assert num_parts(config, num_ranks) >= num_ranks
     shares = BatchShares(config, num_ranks)
-    assert [row for rank in range(num_ranks) for row in shares.rows(rank)] == list(range(256))
-    assert all(map(shares.rows, range(num_ranks)))
+    assert shares.parts == [1, 1] + [0] * (num_ranks - 2)
+    spec = BatchSpec(source_end=1, seed=3, step=2, batch_size=256)
+    assert [shares.share_of(rank, spec).rows for rank in range(3)] == [128, 128, 0]
+    for _ in range(UPDATES):  # those that have no rows have no time either
+        shares.note([5.0, 1.0] + [0.0] * (num_ranks - 2))
+    assert shares.parts == [1, 1] + [0] * (num_ranks - 2)
+
+
+def test_ranks_beyond_the_parts_are_told_of() -> None:
+    assert not note_on_idle(TrainConfig(), 2)
+    line = note_on_idle(TrainConfig(), 5)
+    assert line.startswith("3 of 5 ranks have no part of a batch of 256, which has 2 of 128 rows")
+    assert num_parts(TrainConfig(micro_batch=int(line.split("--micro-batch ")[1].split()[0]))) >= 5
+    assert "a larger --batch-size gives" in note_on_idle(TrainConfig(batch_size=3), 4)
 
 
 @pytest.mark.parametrize("num_ranks", [1, 2, 3, 4])
@@ -47,7 +60,7 @@ def test_every_row_is_computed_once(num_ranks: int) -> None:
     found = [shares.share_of(rank, spec) for rank in range(num_ranks)]
     rows = [row for one in found for row in range(one.first_row, one.first_row + one.rows)]
     assert rows == list(range(250))
-    assert [one.first_row % part_rows(config, num_ranks) for one in found] == [0] * num_ranks
+    assert [one.first_row % part_rows(config) for one in found] == [0] * num_ranks
 
 
 @pytest.mark.parametrize(

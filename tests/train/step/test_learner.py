@@ -80,6 +80,20 @@ def learn(
     return [one.means["loss"] for one in steps if not one.means["skipped"]]
 
 
+def learn_together(ranks: list[Learner], batches: list[Samples[Tensor]]) -> list[list[StepMetrics]]:
+    """The metrics of each of several ranks, which learn in threads."""
+    metrics: list[list[StepMetrics]] = [[] for _ in ranks]
+    threads = [
+        Thread(target=learn, args=(learner, batches, metrics[rank]))
+        for rank, learner in enumerate(ranks)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return metrics
+
+
 @pytest.mark.parametrize(
     ("objective", "folded"),
     [
@@ -89,8 +103,8 @@ def learn(
         *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW_CASES),
     ],
 )
-def test_two_ranks_learn_what_one_does(objective: str, folded: bool, batches) -> None:
-    """The same bits, however many parts of a batch each of them computes."""
+def test_ranks_learn_what_one_does(objective: str, folded: bool, batches) -> None:
+    """The same bits, however many parts of a batch each of them computes, none included."""
     config = config_of(objective, micro_batch=16, optimiser={"lr": 1e-3, "warmup": 0})
     alone = Learner(config, new_net(folded), Alone())
     row = BATCH - 1  # of the second rank, and skipped by both
@@ -100,26 +114,18 @@ def test_two_ranks_learn_what_one_does(objective: str, folded: bool, batches) ->
     ]
     alone_metrics: list[StepMetrics] = []
     learn(alone, batches, alone_metrics)
-    barrier, table = Barrier(2), {}
-    pair = [Learner(config, new_net(folded), Together(rank, barrier, table)) for rank in (0, 1)]
-    for learner in pair:
-        learner.shares.parts = [3, 1]
-    metrics: list[list[StepMetrics]] = [[], []]
-    threads = [
-        Thread(target=learn, args=(learner, batches, metrics[rank]))
-        for rank, learner in enumerate(pair)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert metrics[0] == metrics[1]
+    barrier, table = Barrier(3), {}
+    ranks = [Learner(config, new_net(folded), Together(rank, barrier, table)) for rank in range(3)]
+    for learner in ranks:
+        learner.shares.parts = [3, 1, 0]
+    metrics = learn_together(ranks, batches)
+    assert metrics[0] == metrics[1] == metrics[2]
     assert [one.means for one in metrics[0]] == [one.means for one in alone_metrics]
-    assert metrics[0][0].rank_sums == [2.0, 1.0]
+    assert metrics[0][0].rank_sums == [3.0, 3.0]
     assert [one.means["skipped"] for one in metrics[0]] == [0, 0, 0, 1]
-    for name, value in pair[0].net.state_dict().items():
-        assert torch.equal(value, pair[1].net.state_dict()[name]), name
-        assert torch.equal(value, alone.net.state_dict()[name]), name
+    for learner in ranks:
+        for name, value in learner.net.state_dict().items():
+            assert torch.equal(value, alone.net.state_dict()[name]), name
 
 
 def test_what_learns_is_what_plays_at_every_step(batches) -> None:

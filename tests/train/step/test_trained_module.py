@@ -1,6 +1,8 @@
 """A module that a user brings in the learner: gradients, exports, and what play computes."""
 
 import copy
+from threading import Barrier
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from tests.train.games import games, searched
-from tests.train.step.alone import Alone
-from tests.train.step.test_learner import BATCH, OBJECTIVES, config_of
+from tests.train.step.alone import Alone, Together
+from tests.train.step.test_learner import BATCH, OBJECTIVES, config_of, learn, learn_together
 from vecchess.chess.sample import random_planes
 from vecchess.errors import NetworkError
 from vecchess.networks.module_net import ModuleNet, create_module_net
@@ -90,19 +92,37 @@ def test_the_last_output_counts_where_a_module_asks_for_it() -> None:
     assert torch.allclose(means, 0.125 * (steps + 1))
 
 
-def test_statistics_are_averaged_over_ranks() -> None:
-    trained = TrainedModule(_net("normalised"))
-    assert not trained.learns_as_it_plays
-    norm = next(one for one in trained.modules() if isinstance(one, nn.BatchNorm2d))
-    norm.running_mean.fill_(3.0)
+def test_statistics_do_not_depend_on_the_ranks(batch: Samples[Tensor]) -> None:
+    """Those of batch norm, over parts of 16 rows, of which ranks have any number."""
 
-    def add_another_rank(tensors: list[Tensor]) -> None:
-        for tensor, other in zip(tensors, (1.0, 1.0, 1.0), strict=True):
-            tensor += other
+    def learner(ranks: Any) -> Learner:
+        config = config_of("supervised", fold_at=0.0, micro_batch=16)
+        return Learner(config, TrainedModule(_net("normalised")), ranks)
 
-    trained.absorb_statistics(add_another_rank)
-    assert torch.equal(norm.running_mean, torch.full_like(norm.running_mean, 2.0))
-    assert TrainedModule(_net("learning")).learns_as_it_plays
+    alone = learner(Alone())
+    assert not alone.net.learns_as_it_plays
+    before = alone.exported().tensors["current.1.running_mean"].clone()
+    learn(alone, [batch] * 3)
+    barrier, table = Barrier(3), {}
+    ranks = [learner(Together(rank, barrier, table)) for rank in range(3)]
+    for one in ranks:
+        one.shares.parts = [1, 3, 0]
+    learn_together(ranks, [batch] * 3)
+    for one in [alone, *ranks]:
+        norm = next(part for part in one.net.modules() if isinstance(part, nn.BatchNorm2d))
+        assert norm.num_batches_tracked == 3 * one.net.config.time_steps
+        assert one.exported().sha256 == alone.exported().sha256
+    assert not torch.equal(before, alone.exported().tensors["current.1.running_mean"])
+
+
+def test_statistics_of_a_skipped_update_are_forgotten(batch: Samples[Tensor]) -> None:
+    learner = _learner("supervised", "normalised")
+    norm = next(one for one in learner.net.modules() if isinstance(one, nn.BatchNorm2d))
+    bad = batch._replace(outcome=batch.outcome, value=batch.value * torch.nan)
+    assert learner.step(bad, 0.5, [0.0]).means["skipped"]
+    assert torch.equal(norm.running_mean, torch.zeros_like(norm.running_mean))
+    assert not learner.step(batch, 0.5, [0.0]).means["skipped"]
+    assert norm.num_batches_tracked == learner.net.config.time_steps
 
 
 @pytest.mark.parametrize("kind", ["layer", "torch", "numpy", "python"])

@@ -25,7 +25,14 @@ from vecchess.errors import DataError, WorkerDied
 from vecchess.runtime.reporting import ReportLine
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow, ShardSource
-from vecchess.train.data.samples import Samples, collate, mirror, row_bytes, samples_in
+from vecchess.train.data.samples import (
+    Samples,
+    collate,
+    empty_samples,
+    mirror,
+    row_bytes,
+    samples_in,
+)
 from vecchess.train.data.value_targets import PLAIN_RULES, SampleRules
 
 ItemT = TypeVar("ItemT")
@@ -85,7 +92,8 @@ class BatchLoader:
         """
         due = deque[Future[Samples[torch.Tensor]]]()
         for spec in specs:
-            self._update(spec)
+            if spec.rows:
+                self._update(spec)
             windows = copy(self._window), copy(self._reference)  # as they are now
             due.append(self._threads.submit(self._build, spec, *windows))
             if len(due) > self._ahead:
@@ -107,6 +115,8 @@ class BatchLoader:
         self, spec: BatchSpec, window: ReplayWindow, reference: ReplayWindow
     ) -> Samples[torch.Tensor]:
         """The rows of a batch; planes as int64, which torch shifts."""
+        if not spec.rows:
+            return blank_rows(0, self._planes)
         blocks, plies = _find(window, spec.draw)
         table = window.table
         if len(rows := spec.reference_rows):
@@ -124,6 +134,12 @@ class BatchLoader:
             mirror(samples.planes, samples.legal, samples.num_legal, *key)
         signed = samples._replace(planes=samples.planes.view(np.int64))
         return signed.map(lambda array: _view_in(memory, array))
+
+
+def blank_rows(num_rows: int, planes: int) -> Samples[torch.Tensor]:
+    """Rows of zeros as a batch has them, with P = ``planes``."""
+    rows = empty_samples(num_rows, planes)
+    return rows._replace(planes=rows.planes.view(np.int64)).map(torch.from_numpy)
 
 
 def _find(

@@ -3,10 +3,10 @@
 The numbers are the same on every rank and after a resume. Every row of a batch has its own random
 numbers, so any part of the batch can be drawn by itself: a rank draws its rows only.
 
-A batch is divided into parts that do not depend on the ranks, unless these are many; a rank gets
-whole parts that lie side by side, as many as it computes in the time of the others. The gradient of
-a part has the same bits on every rank and sums over parts are exact, so shares, and the times that
-they follow, decide nothing of what is learnt (decision 229).
+A batch is divided into parts that depend on the settings alone. A rank gets whole parts that lie
+side by side, as many as it computes in the time of the others; ranks beyond the parts get none. The
+gradient of a part has the same bits on every rank and sums over parts are exact, so ranks, shares,
+and the times that they follow, decide nothing of what is learnt (decision 229).
 """
 
 from collections.abc import Callable
@@ -160,45 +160,54 @@ def _permuted(seed: Any, epoch: Any, place: Any, num_positions: Any, half_bits: 
             return np.int64(word)
 
 
-def part_rows(config: TrainConfig, num_ranks: int) -> int:
-    """Rows of a part; the last one may have fewer.
-
-    They depend on the ranks only where these are more than the usual parts.
-    """
+def part_rows(config: TrainConfig) -> int:
+    """Rows of a part; the last one may have fewer."""
     size = config.batch_size
     if config.micro_batch:
         return min(config.micro_batch, size)
-    usual = min(max(-(-size // USUAL_PARTS), LEAST_ROWS), MOST_ROWS)
     if size < MOST_ROWS:
-        usual = -(-size // SMALL_PARTS)
-    return min(usual, max(size // num_ranks, 1))
+        return -(-size // SMALL_PARTS)
+    return min(max(-(-size // USUAL_PARTS), LEAST_ROWS), MOST_ROWS)
 
 
-def num_parts(config: TrainConfig, num_ranks: int) -> int:
+def num_parts(config: TrainConfig) -> int:
     """Parts of a batch: the most ranks that can share it."""
-    return -(-config.batch_size // part_rows(config, num_ranks))
+    return -(-config.batch_size // part_rows(config))
 
 
 def most_parts(config: TrainConfig, num_ranks: int) -> int:
     """Parts that a rank gets at most: twice its even share, for which there is memory."""
-    found = num_parts(config, num_ranks)
+    found = num_parts(config)
     return min(found, 2 * -(-found // num_ranks))
+
+
+def note_on_idle(config: TrainConfig, num_ranks: int) -> str:
+    """A line for people where some of the ranks have no part of a batch; else ""."""
+    size, idle = config.batch_size, num_ranks - num_parts(config)
+    if idle <= 0:
+        return ""
+    smaller = f"--micro-batch {size // num_ranks}" if size >= num_ranks else "a larger --batch-size"
+    return (
+        f"{idle} of {num_ranks} ranks have no part of a batch of {size}, which has "
+        f"{num_parts(config)} of {part_rows(config)} rows: {smaller} gives each one, and other bits"
+    )
 
 
 class BatchShares:
     """The shares of all ranks, known to each; the same calls on every rank keep them the same."""
 
     def __init__(self, config: TrainConfig, num_ranks: int) -> None:
-        """Even shares. A batch has at least ``num_ranks`` parts."""
+        """Even shares; none for the ranks beyond the parts of a batch."""
         self._config = config
+        self._num_idle = max(num_ranks - num_parts(config), 0)
         self.parts: list[int] = []
         """Parts of each rank."""
         self._times: list[list[float]] = []
-        self._divide([1.0] * num_ranks)
+        self._divide([1.0] * (num_ranks - self._num_idle))
 
     def rows(self, rank: int) -> range:
         """The rows of a batch that ``rank`` computes."""
-        size, first = part_rows(self._config, len(self.parts)), sum(self.parts[:rank])
+        size, first = part_rows(self._config), sum(self.parts[:rank])
         ends = (first * size, (first + self.parts[rank]) * size)
         return range(*(min(end, self._config.batch_size) for end in ends))
 
@@ -210,6 +219,7 @@ class BatchShares:
     def note(self, times: list[float]) -> None:
         """Take in the time that each rank needed for a part in an update, in any unit; 0 where a
         rank has not measured it."""
+        times = times[: len(times) - self._num_idle]
         if all(times):
             self._times.append(times)
         if len(self._times) == UPDATES:
@@ -218,4 +228,5 @@ class BatchShares:
 
     def _divide(self, times: list[float]) -> None:
         most = most_parts(self._config, len(times))
-        self.parts = divide_by_speed(num_parts(self._config, len(times)), times, most)
+        parts = divide_by_speed(num_parts(self._config), times, most)
+        self.parts = parts + [0] * self._num_idle

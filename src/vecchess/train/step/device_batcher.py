@@ -15,6 +15,7 @@ from torch import Tensor
 from vecchess.config import TrainConfig
 from vecchess.shapes import MAX_MOVES
 from vecchess.snn.modules.exact_sums import on_grid
+from vecchess.train.data.batch_loader import blank_rows
 from vecchess.train.data.samples import Samples
 
 
@@ -37,17 +38,29 @@ def copy_batch(
 
     All ranks call it together. See ``normalise`` for the rest.
     """
-    widths = [min(int(part.max()), MAX_MOVES) for part in samples.num_legal.split(rows)]
+    widths = [min(int(part.num_legal.max()), MAX_MOVES) for part in split_rows(samples, rows)]
     batch = samples.map(lambda column: column.to(ranks.device, non_blocking=True))
     parts = split_rows(normalise(config, ranks, batch), rows)
-    return [
-        part._replace(legal=part.legal[:, :width].long(), policy=part.policy[:, :width])
-        for part, width in zip(parts, widths, strict=True)
-    ]
+    return [_with_moves(part, width) for part, width in zip(parts, widths, strict=True)]
+
+
+def made_up_row(num_planes: int, device: torch.device) -> Samples[Tensor]:
+    """One row as ``copy_batch`` makes them: an empty board with one legal move."""
+    row = blank_rows(1, num_planes)
+    row.num_legal.fill_(1)
+    row.steps.fill_(1)
+    weighed = row._replace(has_policy=row.has_policy.float())
+    return _with_moves(weighed.map(lambda column: column.to(device)), 1)
+
+
+def _with_moves(part: Samples[Tensor], width: int) -> Samples[Tensor]:
+    return part._replace(legal=part.legal[:, :width].long(), policy=part.policy[:, :width])
 
 
 def split_rows(batch: Samples[Tensor], rows: int) -> list[Samples[Tensor]]:
-    """``batch`` in parts of ``rows``; the last one may have fewer."""
+    """``batch`` in parts of ``rows``; the last one may have fewer; no part without rows."""
+    if not len(batch.planes):
+        return []
     columns = (column.split(rows) for column in batch)
     return [Samples(*part) for part in zip(*columns, strict=True)]
 

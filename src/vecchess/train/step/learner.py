@@ -34,6 +34,7 @@ from vecchess.train.step.device_batcher import (
     copy_batch,
     copy_numbers,
     flat_float64,
+    made_up_row,
     read_numbers,
     split_rows,
 )
@@ -73,7 +74,7 @@ class Learner:
         if ranks.device.type == "cpu":
             keep_freed_memory()
         self.shares = BatchShares(config, ranks.world_size)
-        self._part_rows = part_rows(config, ranks.world_size)
+        self._part_rows = part_rows(config)
         self.micro_batch = self._part_rows
         """Rows computed at a time: a part, or less where memory is short."""
         self._stopwatch = Stopwatch(ranks.device)
@@ -86,8 +87,10 @@ class Learner:
 
     def seconds_a_part(self, samples: Samples[Tensor], waited_s: float) -> float:
         """Time a part that this rank has waited for ``samples``, the rows of the last update, and
-        computed their gradients."""
+        computed their gradients; 0 without rows."""
         num_parts = -(-len(samples.planes) // self._part_rows)
+        if not num_parts:
+            return 0.0
         return (waited_s + self._stopwatch.seconds) / num_parts
 
     @property
@@ -183,14 +186,17 @@ class Learner:
     def _accumulate_gradients(
         self, parts: list[Samples[Tensor]]
     ) -> tuple[GradientSum, dict[str, Tensor]]:
-        """The gradient of this rank's rows, and sums of their metrics, both exact."""
+        """The gradient of this rank's rows, and sums of their metrics, both exact.
+
+        A rank without rows computes a made-up one: zeros of the shapes that others have.
+        """
         self.optimiser.zero_grad()
         self.net.forget_statistics()
         num_steps, prices = self._draw_time_steps(), self._spike_prices()
         gradients = GradientSum(self.net, self.scaler.scale(prices.new_ones(())))
         sums: dict[str, Tensor] = {}
         first_row = self.shares.rows(self.ranks.rank).start
-        for part in parts:
+        for part in parts or [made_up_row(self.net.config.num_planes, self.ranks.device)]:
             for rows in split_rows(part, self.micro_batch):
                 with self._random_numbers_of(first_row):
                     found = self._backward(rows, num_steps, prices, first_row)
@@ -198,6 +204,10 @@ class Learner:
                     sums[name] = sums.get(name, 0.0) + on_grid(value)
                 gradients.add()
                 first_row += len(rows.planes)
+        if not parts:
+            gradients.units.zero_()
+            sums = {name: torch.zeros_like(value) for name, value in sums.items()}
+            self.net.forget_statistics()
         return gradients, sums
 
     def _random_numbers_of(self, first_row: int) -> AbstractContextManager[None]:

@@ -1,18 +1,19 @@
 """A module that a user brings, as the learner sees a network: T calls, with autograd through them.
 
 There is one phase: nothing is folded, and what learns is what is published. Batch norm learns the
-statistics of each micro-batch, and its running ones are averaged over ranks after an update.
+statistics of each micro-batch, and its running ones move once an update, to the mean over the rows
+of the batch of where each micro-batch would have moved them: whichever rank has it (decision 315).
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
 from typing import Self, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
 from vecchess.errors import NetworkError
@@ -26,6 +27,7 @@ from vecchess.networks.step_module import (
     placement,
 )
 from vecchess.runtime.plugin import users_code
+from vecchess.snn.modules.exact_sums import on_grid
 from vecchess.snn.modules.network import NetOutput, SpikingNet, unpack_bitboards
 from vecchess.snn.torch_integer import exported
 
@@ -49,6 +51,7 @@ class TrainedModule(nn.Module):
         self.module = cast(nn.Module, net.module())
         for name in ("policy_gain", "value_gain"):
             self.register_buffer(name, torch.tensor(1.0), persistent=False)
+        self._statistics = RunningStatistics(self.module)
         self.learns_as_it_plays = self._learns_as_it_plays()
         """Whether the module computes the same in training as in play."""
 
@@ -78,7 +81,8 @@ class TrainedModule(nn.Module):
         boards = planes.permute(0, 3, 1, 2).contiguous()
         module = cast(StepModule, self.module)
         policies, outcomes = [], []
-        with self.users_code("a time step"):
+        statistics = self._statistics.moved_by(len(boards)) if self.training else nullcontext()
+        with self.users_code("a time step"), statistics:
             state = module.initial_state(len(boards))
             for _ in range(num_steps or self.config.time_steps):
                 output = module.forward(boards, state)
@@ -138,25 +142,73 @@ class TrainedModule(nn.Module):
         """A module has no grid."""
 
     def forget_statistics(self) -> None:
-        """Batch norm has taken them already: they stay."""
+        """Let the running statistics be as they were after the last update."""
+        self._statistics.forget()
 
     def absorb_statistics(self, sum_over_ranks: Callable[[list[Tensor]], None]) -> None:
-        """Average the running statistics of batch norm over ranks."""
-        running = [
+        """Move the running statistics; called once an update on every rank, as that of
+        ``SpikingNet``."""
+        self._statistics.absorb(sum_over_ranks)
+
+
+class RunningStatistics:
+    """Running statistics of a module's normalising layers, the same for any shares of a batch.
+
+    Every forward of an update begins with those after the last update; what it makes of them is
+    averaged over the rows of the batch.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        """The layers of ``module``."""
+        self._module = module
+        self._before: list[Tensor] = []
+        """The statistics after the last update; empty where no forward moved them."""
+        self._sums: list[Tensor] = []
+        """float64 each: sums over rows of what their forward made of them, and their number."""
+
+    @contextmanager
+    def moved_by(self, num_rows: int) -> Iterator[None]:
+        """Let a forward of so many rows move them within the block."""
+        self._restore()
+        self._before = self._before or [tensor.clone() for tensor in self._tensors()]
+        self._sums = self._sums or self._zeros()
+        yield
+        moved = [tensor.double() for tensor in self._tensors()]
+        for total, value in zip(self._sums[:-1], moved, strict=True):
+            total += on_grid(value * num_rows)
+        self._sums[-1] += num_rows
+
+    def forget(self) -> None:
+        """Let them be as they were after the last update."""
+        self._restore()
+        self._before, self._sums = [], []
+
+    def absorb(self, sum_over_ranks: Callable[[list[Tensor]], None]) -> None:
+        """Move them to the mean over all rows; ``sum_over_ranks`` adds those of other ranks."""
+        *sums, num_rows = self._sums or self._zeros()
+        if sums:
+            sum_over_ranks([*sums, num_rows])
+        for tensor, total in zip(self._tensors(), sums, strict=True):
+            tensor.copy_(total / num_rows)
+        self._before, self._sums = [], []
+
+    def _restore(self) -> None:
+        for tensor, before in zip(self._tensors(), self._before, strict=False):
+            tensor.copy_(before)
+
+    def _zeros(self) -> list[Tensor]:
+        tensors = [torch.zeros_like(tensor, dtype=torch.float64) for tensor in self._tensors()]
+        device = tensors[0].device if tensors else None
+        return [*tensors, torch.zeros((), dtype=torch.float64, device=device)]
+
+    def _tensors(self) -> list[Tensor]:
+        return [
             tensor
-            for norm in self.module.modules()
-            if isinstance(norm, _BatchNorm) and norm.track_running_stats
-            for tensor in (norm.running_mean, norm.running_var)
+            for norm in self._module.modules()
+            if isinstance(norm, _NormBase) and norm.track_running_stats
+            for tensor in (norm.running_mean, norm.running_var, norm.num_batches_tracked)
             if tensor is not None
         ]
-        if not running:
-            return
-        device = running[0].device
-        sums = [tensor.double() for tensor in running]
-        count = torch.ones(1, dtype=torch.float64, device=device)
-        sum_over_ranks([*sums, count])
-        for tensor, total in zip(running, sums, strict=True):
-            tensor.copy_(total / count)
 
 
 LearnedNet = SpikingNet | TrainedModule
