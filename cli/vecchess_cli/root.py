@@ -16,6 +16,7 @@ COMMANDS = {
     "Play and train": {
         "selfplay": "Play games of a network against itself and record them.",
         "train": "Train a network: by games against itself, or from recorded games.",
+        "contribute": "Play games for a run of another machine.",
         "gather": "Collect games of others to learn from.",
         "ray": "Play or train on the nodes of a Ray cluster.",
     },

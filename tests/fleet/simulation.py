@@ -132,6 +132,7 @@ class SimulatedStore:
     folders: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     now: Callable[[], float] = lambda: 0.0
     lag_s: Callable[[], float] = lambda: 0.0
+    give_up: Callable[[], bool] = lambda: False
 
     def create(self, name: str, data: bytes) -> bool:
         if name in self.objects:
@@ -151,7 +152,7 @@ class SimulatedStore:
         data = self.objects.get(name)
         return None if data is None else data[start : start + length]
 
-    def list(self, prefix: str) -> list[str]:
+    def names(self, prefix: str) -> list[str]:
         before = self.now() - self.lag_s()
         return sorted(name for name in self.folders[prefix] if self.made_s[name] <= before)
 

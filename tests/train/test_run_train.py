@@ -12,14 +12,15 @@ from vecchess.config import TrainConfig, build
 from vecchess.inference.tune.slot_search import Rung
 from vecchess.inference.tune.tuning_cache import store_tuned
 from vecchess.runtime.devices import CPU, share_out
+from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.worker import slot_tuning as tuning
 from vecchess.snn.presets import NetConfig
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import no_event
-from vecchess.train import run_train
+from vecchess.train import executor
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.selfplay_source import selfplay_config
+from vecchess.train.executor import selfplay_config
 
 
 def test_games_are_played_with_the_tuned_slots(
@@ -28,12 +29,12 @@ def test_games_are_played_with_the_tuned_slots(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     configs: list[Any] = []
 
-    class Spy(run_train.Supervisor):
+    class Spy(executor.Supervisor):
         def __init__(self, config: Any, *rest: Any) -> None:
             configs.append(config)
             super().__init__(config, *rest)
 
-    monkeypatch.setattr(run_train, "Supervisor", Spy)
+    monkeypatch.setattr(executor, "Supervisor", Spy)
     run = RunFolder(tmp_path / "run")
     run.create()
     sizes = NetConfig(num_planes=25, blocks=1, channels=32)
@@ -47,10 +48,11 @@ def test_games_are_played_with_the_tuned_slots(
         reporter=SimpleNamespace(
             status=SimpleNamespace(log=SimpleNamespace(write=no_event)), log_load=no_event
         ),
+        progress=SimpleNamespace(iteration=0),
     )
 
     def slots() -> int:
-        with run_train.open_supervisor(trainer, [CPU], Console(), True):
+        with executor.open_executor(trainer, [CPU], ProgressDisplay(Console(), True), None):
             return int(configs.pop().slots)
 
     assert slots() == 0

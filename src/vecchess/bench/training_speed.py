@@ -37,9 +37,9 @@ from vecchess.train.data.samples import Samples
 from vecchess.train.data.value_targets import SampleRules
 from vecchess.train.dataset_source import DatasetSource
 from vecchess.train.distributed.ranks import Ranks
+from vecchess.train.executor import selfplay_config
 from vecchess.train.initial_network import first_net
 from vecchess.train.publish import PublishedNet
-from vecchess.train.selfplay_source import selfplay_config
 from vecchess.train.step.learner import Learner
 
 SETTLE_S = 1.0

@@ -121,6 +121,9 @@ class TrainConfig(PlayConfig):
     seats: Annotated[int, Field(ge=0, le=1 << 30), OnResume.FIXED] = 0
     """Games in progress, on all machines together; 0: one for every 200 positions of an iteration.
     Unfinished games go on in the next iteration. Twice the slots of all devices keeps them busy."""
+    lag: Annotated[int, Field(ge=0, le=1), OnResume.FIXED] = 0
+    """1: an iteration is played while the one before is learnt, with the network from before that;
+    0: playing and learning take turns (ppo and reinforce always do)."""
     data: Annotated[tuple[Path, ...], OnResume.FIXED] = ()
     """Recorded games: PGN files, runs, folders of shards; repeatable. Supervised learning uses them
     alone, AlphaZero its own games as well."""
@@ -224,6 +227,7 @@ class TrainConfig(PlayConfig):
             (self.tree.search != "none", 'learns from drawn moves: --search "none"'),
             (not drawn_as_is, "needs temperature 1: moves drawn as the policy says"),
             (self.gate, "learns from its newest network's games: no --gate"),
+            (self.lag, "learns from its newest network's games: lag = 0"),
             (self.data, "learns from its own games alone: no --data"),
             (self.mirror, "needs the probability of a move in its own position: mirror = false"),
             (self.loss.random_steps, "learns at the step that drew a move: random_steps = 0"),

@@ -68,8 +68,8 @@ class BlockPlayer:
         self._in_hand: set[int] = set()
         self._cuts: dict[int, list[tuple[Path, str]]] = {}
         self._num_taken = 0
-        self.num_blocks = 0
-        """Blocks played so far."""
+        self.num_blocks = self.num_games = 0
+        """Blocks played so far, and games that ended in them."""
         self._supervisor: Supervisor | None = None
 
     def __enter__(self) -> Self:
@@ -193,5 +193,5 @@ class BlockPlayer:
         cut.unlink(missing_ok=True)
         self._in_hand.discard(block)
         self._cuts.pop(block, None)
-        self.num_blocks += 1
+        self.num_blocks, self.num_games = self.num_blocks + 1, self.num_games + entry.stats.games
         return Played(task.number, block, data)

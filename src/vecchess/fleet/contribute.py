@@ -36,6 +36,7 @@ from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import StopSignals, exit_code
 from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.store.object_store import WaitStopped
 
 SCHEMA = 1
 DRAIN_S = 20.0
@@ -63,6 +64,7 @@ class Contributor:
         self.name = name
         self.run_is_over = False
         self._store, self._stop, self._display = store, stop, display
+        store.give_up = lambda: self._is_late
         self._io = ThreadPoolExecutor(1, "store")
         self._player: BlockPlayer | None = None
         self._devices: list[Device] = []
@@ -80,7 +82,7 @@ class Contributor:
         with BlockPlayer(games, settings, self._devices, folder, self) as self._player:
             try:
                 return carry_out(PlayerSteps(self.name).run(), self._answer)
-            except PlayerEnds:
+            except (PlayerEnds, WaitStopped):
                 return ""
             finally:
                 self._report("ended")
@@ -153,9 +155,15 @@ class Contributor:
             self._stopped_s = time.monotonic()
             if self._player is not None:
                 self.report_line("finishing the blocks in hand")
-        is_late = time.monotonic() > self._stopped_s + DRAIN_S
-        if self._player is None or is_late or self._stop.must_exit_now:
+        if self._is_late:
             raise PlayerEnds
+
+    @property
+    def _is_late(self) -> bool:
+        if self._stopped_s is None:
+            return False
+        is_late = time.monotonic() > self._stopped_s + DRAIN_S
+        return is_late or self._player is None or self._stop.must_exit_now
 
     def _wait_for(self, name: str, line: str) -> bytes:
         """An object, once it is there. Raises PlayerEnds where a stop comes first."""
@@ -206,6 +214,7 @@ class Contributor:
             "version": __version__,
             "devices": [device.label for device in self._devices],
             "blocks": self.num_blocks,
+            "games": player.num_games if player else 0,
             "seconds": round(time.monotonic() - self._began, 1),
             "load": player.throughput.to_dict() if player else {},
             "unix": round(time.time(), 1),
@@ -234,7 +243,7 @@ def contribute(
         contributor = Contributor(store, stop, display, name)
         try:
             refusal = contributor.play(config, Path(folder))
-        except PlayerEnds:
+        except (PlayerEnds, WaitStopped):
             refusal = ""
         finally:
             contributor.close()

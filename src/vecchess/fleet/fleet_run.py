@@ -49,7 +49,7 @@ from vecchess.fleet.task import CUTS, OVER_NAME, PLAYERS, RUN_NAME, CutPart, Gam
 from vecchess.inference.source import find
 from vecchess.runtime.devices import Device
 from vecchess.runtime.retried_read import read_file, retried, unreadable
-from vecchess.safe_parse import parse_json_object
+from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.selfplay.supervisor.cut_finder import CutFinder
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
@@ -130,7 +130,8 @@ class FleetExecutor:
         self._cuts = CutFinder(run, manifest, self._seating)
         self._quota = DiskQuota(manifest, config.keep_gb, watcher.report_line, log_event)
         self._steps = LearnerSteps(keeps_results)
-        self._has_started = False
+        self._has_started = self._is_stopping = False
+        store.give_up = lambda: self._is_stopping
         self._net_file: Path | None = None
         self._cut_files: dict[str, Path] = {}
         """Files of games that wait, by their sha256."""
@@ -140,7 +141,7 @@ class FleetExecutor:
         self._checker: BlockPlayer | None = None
         self._players: dict[str, dict[str, Any]] = {}
         self._heard: dict[str, tuple[Any, float]] = {}
-        self._checked = self._num_held = 0
+        self.num_checked = self._num_held = 0
         self._next_heartbeat = self._next_look = self._began = 0.0
         self._looking: Future[dict[str, Any]] | None = None
 
@@ -148,8 +149,11 @@ class FleetExecutor:
         """Tell players what the games follow from. Raises ConfigError where another run lies in
         the same place."""
         data = self._games.to_bytes()
-        if not self._store.create(RUN_NAME, data) and self._store.get(RUN_NAME) != data:
-            raise ConfigError(f"{RUN_NAME} there is of another run, or of another vecchess")
+        if not self._store.create(RUN_NAME, data):
+            there = GamesOfRun.of_bytes(RUN_NAME, self._store.get(RUN_NAME) or b"")
+            if there.run_id != self._games.run_id:
+                raise ConfigError(f"{RUN_NAME} there is of another run: choose another --run-dir")
+            self._store.put(RUN_NAME, data)
         if self._games.openings is not None:
             name = f"inputs/openings/{self._games.openings.file}"
             self._put_file(name, self._run.path / name)
@@ -158,6 +162,7 @@ class FleetExecutor:
 
     def __exit__(self, *_: object) -> None:
         """End the check's workers, and the thread."""
+        self._is_stopping = True
         self._stack.close()
         self._io.shutdown(wait=False, cancel_futures=True)
 
@@ -173,7 +178,7 @@ class FleetExecutor:
 
         Raises GamesRefuted where recorded games turn out to be wrong.
         """
-        self._began, self._num_held = time.monotonic(), 0
+        self._began, self._num_held, self._is_stopping = time.monotonic(), 0, False
         self.ledger.open(as_ids(ids))
         stopped_by = ""
         rewind: Rewind | None = None
@@ -194,7 +199,8 @@ class FleetExecutor:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known of the generation and of the players, for status and display."""
+        """What is known of the generation and of the players, by the names of ``status.json``: a
+        player is shown as a worker."""
         num, turns = self.ledger.num_recorded + self._num_held, self._seating.turns
         return {
             "games": self.ledger.stats.games,
@@ -202,8 +208,9 @@ class FleetExecutor:
             "positions_target": self.ledger.num_target * turns,
             "load": self._throughput.to_dict(),
             "stats": self.ledger.stats.to_dict(),
-            "players": [self._shown(name) for name in sorted(self._players)],
-            "checked_blocks": self._checked,
+            "workers": [
+                self._shown(index, name) for index, name in enumerate(sorted(self._players))
+            ],
         }
 
     @property
@@ -315,6 +322,7 @@ class FleetExecutor:
         self._hear_players(now)
         self._watcher.show(self.facts)
         if reason := heartbeat():
+            self._is_stopping = True
             raise _StopRequested(reason)
 
     def _supply(self, task: Task) -> None:
@@ -350,7 +358,7 @@ class FleetExecutor:
         while not (played := checker.take_played()):
             checker.poll(0.05)
             beat()
-        self._checked += 1
+        self.num_checked += 1
         here, there = (
             BlockGames.of(name, each, self._games.run_id, has_seats=True).digest()
             for each in (played[0].data, data)
@@ -407,7 +415,7 @@ class FleetExecutor:
 
     def _read_players(self) -> dict[str, dict[str, Any]]:
         found = {}
-        for name in self._store.list(PLAYERS):
+        for name in self._store.names(PLAYERS):
             with suppress(ValueError):
                 facts = parse_json_object(self._store.get(name) or b"", 100_000)
                 found[name.removeprefix(PLAYERS).removesuffix(".json")] = facts
@@ -418,16 +426,21 @@ class FleetExecutor:
             return False
         return time.monotonic() - self._heard.get(name, (None, 0.0))[1] < LOST_S
 
-    def _shown(self, name: str) -> dict[str, Any]:
-        """A player, for status and pages."""
-        facts, heard_s = self._players[name], self._heard.get(name, (None, 0.0))[1]
-        shown = {key: facts.get(key) for key in ("host", "devices", "blocks", "state")}
-        if not self._is_there(name) and shown["state"] != "ended":
-            shown["state"] = "lost"
-        load = facts.get("load")
-        speed = load.get("plies_per_s", 0.0) if isinstance(load, dict) else 0.0
-        age_s = round(time.monotonic() - heard_s, 1)
-        return {"name": name, **shown, "plies_per_s": speed, "heard_s": age_s}
+    def _shown(self, index: int, name: str) -> dict[str, Any]:
+        """A player, as a worker of the run."""
+        facts = self._players[name]
+        state = str(facts.get("state", ""))
+        devices = facts.get("devices")
+        labels = ", ".join(map(str, devices)) if isinstance(devices, list) else ""
+        return {
+            "index": index,
+            "device": clip_line(f"{name}: {labels}"),
+            "stage": state if state == "ended" or self._is_there(name) else "lost",
+            "games": facts.get("games", 0),
+            "seated": facts.get("blocks", 0),
+            "saving_age_s": None,
+            "load": facts.get("load", {}),
+        }
 
 
 class _Quiet:

@@ -152,12 +152,15 @@ Steps = Generator[Request, Any, ResultT]
 class Store(Protocol):
     """Where objects lie: ``store/object_store.py``, or an actor of Ray."""
 
+    give_up: Callable[[], bool]
+    """Whether a request that gets no answer is to end with an error now."""
+
     def create(self, name: str, data: bytes) -> bool: ...
     def put(self, name: str, data: bytes) -> None: ...
     def get(self, name: str) -> bytes | None: ...
     def get_range(self, name: str, start: int, length: int) -> bytes | None: ...
     def delete(self, names: Sequence[str]) -> None: ...
-    def list(self, prefix: str) -> list[str]: ...
+    def names(self, prefix: str) -> list[str]: ...
 
 
 def ask_store(store: Store, request: Request) -> Any:
@@ -172,7 +175,7 @@ def ask_store(store: Store, request: Request) -> Any:
                 return store.get_range(name, start, length)
             return store.get(name)
         case Names(prefix):
-            return store.list(prefix)
+            return store.names(prefix)
         case Delete(names):
             return store.delete(names)
     return NotImplemented

@@ -181,6 +181,10 @@ class ObjectStore:
         """The objects whose names begin with ``prefix`` and are greater than ``after``, by name."""
         return self._answered(lambda _: sorted(self.attempts.listed(prefix, after)))
 
+    def names(self, prefix: str) -> list[str]:
+        """The names of ``listed``."""
+        return [each.name for each in self.listed(prefix)]
+
     def delete(self, names: Iterable[str]) -> None:
         """Delete objects; those that are not there are left out."""
         if wanted := [*names]:

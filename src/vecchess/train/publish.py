@@ -39,7 +39,7 @@ def publish(net: PlayableNet, run: RunFolder, samples: int, positions: int) -> P
         except NetworkError as error:  # the name is not a user's, so the disk is at fault
             raise DataError(f"{error}; make room, then --resume") from None
     newest = PublishedNet(name, file, net.sha256)
-    _mark(newest, run)
+    mark_latest(run, newest.name, newest.sha256)
     return newest
 
 
@@ -57,16 +57,16 @@ def spread_latest(run: RunFolder, ranks: Ranks) -> None:
         name, sha256 = facts["name"], facts["sha256"]
         file = run.nets / f"{name}.safetensors"
         write_atomically(file, data)
-        _mark(PublishedNet(name, file, sha256), run)
+        mark_latest(run, name, sha256)
 
 
 def _has_latest(run: RunFolder, sha256: str) -> bool:
     return (run.path / LATEST).exists() and latest_net(run).sha256 == sha256
 
 
-def _mark(newest: PublishedNet, run: RunFolder) -> None:
-    """Note which network of ``run`` is the newest."""
-    facts = {"schema": 1, "file": newest.file.name, "sha256": newest.sha256, "name": newest.name}
+def mark_latest(run: RunFolder, name: str, sha256: str) -> None:
+    """Note that the network of that name, and that hash, is the newest of ``run``."""
+    facts = {"schema": 1, "file": f"{name}.safetensors", "sha256": sha256, "name": name}
     run.write_json(LATEST, facts)
 
 

@@ -17,10 +17,7 @@ from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.runtime.terminal import CleanConsole, note_console
 from vecchess.selfplay.games.game_table import start_table
-from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
-from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
-from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import MACHINES, RunFolder
@@ -34,7 +31,6 @@ from vecchess.store.run_pins import (
     pin_run,
     pinned,
 )
-from vecchess.store.seating import Seating
 from vecchess.store.status_file import StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
@@ -52,10 +48,11 @@ from vecchess.train.distributed.environment import Cluster, launch_id, local_ran
 from vecchess.train.distributed.launch import run_ranks
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.distributed.shared_settings import OWN, settings_from_rank0
+from vecchess.train.executor import open_executor, selfplay_config
 from vecchess.train.initial_network import first_net, first_sizes
 from vecchess.train.publish import latest_net, spread_latest
 from vecchess.train.run_cost import RunCost, cost_before
-from vecchess.train.selfplay_source import SelfplaySource, selfplay_config
+from vecchess.train.selfplay_source import SelfplaySource
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.trainer import Trainer, TrainingSource
@@ -205,28 +202,12 @@ def _open_trainer(
     trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
     if is_supervised and data:
         return trainer, DatasetSource(config, ranks, loader, len(data))
-    supervisor = None
+    player = None
     if ranks.is_local_main:
-        supervisor = stack.enter_context(open_supervisor(trainer, devices, console, quiet))
+        display = stack.enter_context(ProgressDisplay(console, quiet or not ranks.is_main))
+        player = stack.enter_context(open_executor(trainer, devices, display, None))
     num_reference = len(data) if data else 0
-    return trainer, SelfplaySource(config, run, ranks, stop, supervisor, num_reference)
-
-
-@contextmanager
-def open_supervisor(
-    trainer: Trainer, devices: list[Device], console: CleanConsole, quiet: bool
-) -> Iterator[Supervisor]:
-    """This machine's self-play; its workers end with the block."""
-    settings = selfplay_config(trainer.config, trainer.config.net)
-    settings = with_remembered_slots(settings, trainer.learner.net.config, devices)
-    reporter = trainer.reporter
-    with ProgressDisplay(console, quiet or not trainer.ranks.is_main) as display:
-        assert reporter.status is not None, "each machine's first rank has a status"
-        watcher = StatusWatcher(display, reporter.status, reporter.log_load)
-        log_event = reporter.status.log.write
-        rest = (watcher, trainer.stop, log_event, Seating.of(trainer.config))
-        with Supervisor(settings, trainer.run, devices, *rest) as supervisor:
-            yield supervisor
+    return trainer, SelfplaySource(config, run, ranks, stop, player, num_reference)
 
 
 def _recorded_games(

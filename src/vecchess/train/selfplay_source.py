@@ -9,12 +9,11 @@ segments that are recorded: none is played twice, and the data do not depend on 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
+from vecchess.config import TrainConfig
 from vecchess.inference.source import find
 from vecchess.rng import random_word
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.cut_finder import remove_cuts
-from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.store.id_set import IdSet
 from vecchess.store.maintenance.prune_games import first_needed, write_needed
@@ -24,7 +23,8 @@ from vecchess.store.stats import GameStats
 from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
 from vecchess.train.data.replay_window import window_size
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import latest_net
+from vecchess.train.executor import GenerationPlayer
+from vecchess.train.publish import latest_net, mark_latest
 from vecchess.train.step.learner import Learner
 
 LOAD_FACTS = (
@@ -32,12 +32,6 @@ LOAD_FACTS = (
     "mover_busy",
 )  # fmt: skip
 _EPOCHS_STREAM = 0x65706F636873
-
-
-def selfplay_config(config: TrainConfig, net: str) -> SelfplayConfig:
-    """How the games of a training run are played."""
-    shared = {name: getattr(config, name) for name in PlayConfig.model_fields}
-    return SelfplayConfig(net=net, games=Seating.of(config).seats, **shared)
 
 
 class Generation(NamedTuple):
@@ -66,27 +60,29 @@ class SelfplaySource:
         run: RunFolder,
         ranks: Ranks,
         stop: StopSignals,
-        supervisor: Supervisor | None,
+        player: GenerationPlayer | None,
         num_reference_shards: int = 0,
     ) -> None:
-        """``run`` is the folder of this machine; only its local rank 0 has a ``supervisor``.
+        """``run`` is the folder of this machine; only its local rank 0 has a ``player``.
 
         ``num_reference_shards``: shards of reference games to mix in.
         """
         self._config, self._run, self._ranks = config, run, ranks
-        self._stop, self._supervisor = stop, supervisor
+        self._stop, self._player = stop, player
         self._num_reference_shards = num_reference_shards
         self._seating = Seating.of(config)
         self._history: list[Generation] = []
+        self._nets: dict[int, str] = {}
+        """By iteration, the name of the network that plays it."""
         self._first_iteration: int | None = None
         """The first iteration of this process: other machines may have played it before."""
-        if supervisor is not None and first_needed(run.games, is_training=True) == 0:
+        if player is not None and first_needed(run.games, is_training=True) == 0:
             write_needed(run.games, 0)
 
     def prepare(self, iteration: int, steps_before: int) -> IterationPlan | None:
         """Play the generation, on all machines; None where a stop was requested."""
         del self._history[iteration:]  # an entry that a stop during learning left behind
-        part = self._play(self._supervisor, iteration) if self._supervisor else {}
+        part = self._play(self._player, iteration) if self._player else {}
         self._wait_for_others()
         parts = [part for part in self._ranks.gather_object(part) if part]
         if len(parts) < self._ranks.num_nodes:
@@ -94,14 +90,21 @@ class SelfplaySource:
         is_mixed = any(part["has_others"] for part in parts)
         positions = sum(part["positions"] for part in parts)
         self._history.append(Generation(positions, 0 if is_mixed else len(parts)))
-        if self._supervisor is not None:
+        if self._player is not None:
             self._note_needed()
         return self._plan(parts, steps_before)
 
     def state(self) -> dict[str, Any]:
-        """Every generation as [positions, machines], and the number of reference shards."""
+        """Every generation as [positions, machines], the number of reference shards, the newest
+        network, and the networks of iterations that are played or begun."""
         history = [list(generation) for generation in self._history]
-        return {"history": history, "reference_shards": self._num_reference_shards}
+        newest = latest_net(self._run)
+        return {
+            "history": history,
+            "reference_shards": self._num_reference_shards,
+            "latest": [newest.name, newest.sha256],
+            "nets": [[iteration, name] for iteration, name in self._nets.items()],
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume after the generations of ``state``."""
@@ -112,6 +115,9 @@ class SelfplaySource:
         ):
             raise ValueError("a number of positions or shards is none")
         self._num_reference_shards = min(before, now) if now else before  # fewer: compacted
+        self._nets = {int(iteration): str(name) for iteration, name in state.get("nets", [])}
+        if self._player is not None and (latest := state.get("latest")):
+            mark_latest(self._run, *map(str, latest))  # not that of a killed process's next one
 
     def evaluate(self, learner: Learner) -> dict[str, Any]:
         """Empty: no games are held out."""
@@ -121,16 +127,15 @@ class SelfplaySource:
         """The segments that this machine plays in an iteration."""
         return self._seating.share(iteration, self._ranks.node, self._ranks.num_nodes)
 
-    def _play(self, supervisor: Supervisor, iteration: int) -> dict[str, Any]:
+    def _play(self, player: GenerationPlayer, iteration: int) -> dict[str, Any]:
         """This machine's part as JSON values; none where a stop was requested, here or on another
         machine."""
-        file, segments = latest_net(self._run).file, self.segments(iteration)
-        net = find(self._config.net).with_weights_of(file).text
+        segments, net = self.segments(iteration), self._net_of(iteration)
         if self._first_iteration is None:
             self._first_iteration = iteration
         is_first = iteration == self._first_iteration
         elsewhere = self._recorded_elsewhere(segments if is_first else IdSet())
-        result = supervisor.play(
+        result = player.play(
             net,
             segments - elsewhere.segments,
             lambda: self._ranks.heartbeat(self._stop.reason, is_done=False).stop,
@@ -138,6 +143,10 @@ class SelfplaySource:
         if result.stopped_by:
             self._stop.request_stop(result.stopped_by)
             return {}
+        if self._config.lag:
+            self._play_ahead(player, iteration + 1)
+        else:
+            self._nets.clear()
         stats = result.stats
         stats.add(elsewhere.stats)
         positions = stats.searched_plies or sum(stats.time_steps.values())
@@ -150,6 +159,21 @@ class SelfplaySource:
             "load": result.throughput.to_dict(),
             "stats": stats.to_dict(),
         }
+
+    def _net_of(self, iteration: int) -> str:
+        """The network that plays an iteration: the newest one, or the one that was the newest when
+        it was begun ahead."""
+        name = self._nets.setdefault(iteration, latest_net(self._run).name)
+        file = self._run.nets / f"{name}.safetensors"
+        return find(self._config.net).with_weights_of(file).text
+
+    def _play_ahead(self, player: GenerationPlayer, iteration: int) -> None:
+        """Begin an iteration with the network that is the newest now, which does not know the games
+        of the one before."""
+        net = self._net_of(iteration)
+        self._nets = {number: name for number, name in self._nets.items() if number >= iteration}
+        if iteration < self._config.iterations:
+            player.play_ahead(net, self.segments(iteration))
 
     def _recorded_elsewhere(self, segments: IdSet) -> Recorded:
         """Those of ``segments`` that other machines recorded, before their number changed, as far

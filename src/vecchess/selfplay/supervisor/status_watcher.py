@@ -26,6 +26,9 @@ class StatusWatcher:
     """A ``SelfplayWatcher`` that updates a ``StatusWriter`` every second, draws what it then says
     for people, and measures the throughput."""
 
+    is_shown = True
+    """False while something else goes on that people see instead, such as learning."""
+
     def __init__(
         self, display: ProgressDisplay, status: StatusWriter, write_metrics: WriteMetrics
     ) -> None:
@@ -48,10 +51,13 @@ class StatusWatcher:
             return
         self._next_status = now + STATUS_INTERVAL_S
         gpus = self._gpu_stats.read([worker.gpu for worker in supervisor.workers.values()])
-        self._status.update(**status_of(supervisor, gpus))
-        if is_complete:
+        facts = status_of(supervisor, gpus)
+        if not self.is_shown:
+            del facts["state"]
+        self._status.update(**facts)
+        if is_complete and self.is_shown:
             self._display.draw("")
-        elif self._display.is_live or supervisor.seconds >= PLAIN_INTERVAL_S:
+        elif self.is_shown and (self._display.is_live or supervisor.seconds >= PLAIN_INTERVAL_S):
             show_status(self._display, lambda: self._status.facts)
         if now >= self._next_metrics and supervisor.throughput.plies_per_s:
             self._next_metrics = now + METRICS_INTERVAL_S
