@@ -74,6 +74,7 @@ def selfplay(
     Raises ConfigError or NetworkError for settings that will not do, DataError where the disk
     refuses or no game was finished, WorkerDied when a worker dies again and again.
     """
+    from vecchess.fleet.fleet_run import executor_for
     from vecchess.selfplay.run_selfplay import play_run
     from vecchess.store.sources import read_games
 
@@ -83,7 +84,10 @@ def selfplay(
     resolved = _resolved(SelfplayConfig, given, config)
     with TemporaryDirectory(prefix="vecchess-") as temporary:
         folder = Path(run_dir) if run_dir is not None else Path(temporary) / "run"
-        play_run(resolved, folder, resume, Console(quiet=True), True, _Caller(on_progress))
+        play_run(
+            resolved, folder, resume, Console(quiet=True), True, _Caller(on_progress),
+            executor_for(resolved),
+        )  # fmt: skip
         return read_games([folder])
 
 

@@ -39,6 +39,7 @@ PANELS = {
     "Search": "fast_sims full_share cache_mb tree_mb syzygy",
     "Resignation and draws": "resign_below resign_playthrough adjudicate_draw_within",
     "Resources": "slots concurrent_games movers threads backend exits stall_timeout_s",
+    "Several machines": "executor verify_share block_seats",
     "Files": "shard_games shard_interval_s inflight_interval_s keep_gb",
     "Output and help": "metrics_port metrics_host dash_port quiet json",
 }
@@ -66,6 +67,7 @@ app = command_app(selfplay, EXAMPLES)
 
 def _play(flags: dict[str, Any], stops: StopSignals) -> dict[str, Any]:
     from vecchess.config import load_config
+    from vecchess.fleet.fleet_run import executor_for
     from vecchess.selfplay.run_selfplay import play_run
     from vecchess.store.run_folder import RunFolder
 
@@ -76,8 +78,9 @@ def _play(flags: dict[str, Any], stops: StopSignals) -> dict[str, Any]:
     is_complete = not (resume and run_dir is None)  # play_run raises an error otherwise
     dash = flags["dash"] and is_complete
     run_dir, dashboard = dashboard_of(dash, flags["dash_port"], run_dir, "selfplay")
+    others = executor_for(settings)
     with dashboard:
-        return play_run(settings, run_dir, resume, notes(), flags["quiet"], stops)
+        return play_run(settings, run_dir, resume, notes(), flags["quiet"], stops, others)
 
 
 def _shown(summary: dict[str, Any]) -> dict[str, Any]:

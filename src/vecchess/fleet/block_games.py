@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vecchess.chess.rules import Termination
-from vecchess.fleet.task import Task
+from vecchess.fleet.task import GamesOfRun, Task
 from vecchess.runtime.atomic_write import path_write_error, write_atomically
 from vecchess.store.block_file import BlockName, unpack_block
 from vecchess.store.id_set import IdSet
@@ -28,12 +28,12 @@ class BlockGames(NamedTuple):
     """Of a training; None in self-play."""
 
     @classmethod
-    def of(cls, name: BlockName, data: bytes, run_id: str, has_seats: bool) -> "BlockGames":
+    def of(cls, name: BlockName, data: bytes, facts: GamesOfRun) -> "BlockGames":
         """The games in a result. Raises DataError where it is damaged, or of another run."""
         shard, cut = unpack_block(name.object, data)
         path = Path(name.object)
-        ended = parse_shard(path, shard, {}, None, run_id)[0]
-        return cls(ended, parse_saved(path, cut, run_id) if has_seats else None)
+        ended = parse_shard(path, shard, {}, None, facts.run_id)[0]
+        return cls(ended, parse_saved(path, cut, facts.run_id) if facts.seats else None)
 
     def fault(self, task: Task, block: int, seating: Seating | None) -> str:
         """Why these cannot be the games of a block, as far as it is seen without playing; or ""."""

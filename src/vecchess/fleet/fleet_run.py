@@ -7,14 +7,14 @@ machine, and records them in the run's folder, as a run of this machine alone wo
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from secrets import SystemRandom
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from vecchess.config import (
     BUILT_IN_NETS,
@@ -22,8 +22,10 @@ from vecchess.config import (
     ContributeConfig,
     DeviceConfig,
     PlayConfig,
+    SelfplayConfig,
     TrainConfig,
 )
+from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.fleet.block_games import BlockGames, store_block
 from vecchess.fleet.block_player import BlockPlayer, config_of
@@ -48,11 +50,14 @@ from vecchess.fleet.steps import (
 from vecchess.fleet.task import CUTS, OVER_NAME, PLAYERS, RUN_NAME, CutPart, GamesOfRun, Task
 from vecchess.inference.source import find
 from vecchess.runtime.devices import Device
+from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.retried_read import read_file, retried, unreadable
 from vecchess.safe_parse import clip_line, parse_json_object
+from vecchess.selfplay.run_selfplay import OpenExecutor
 from vecchess.selfplay.supervisor.cut_finder import CutFinder
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
+from vecchess.selfplay.supervisor.status_view import show_status
 from vecchess.selfplay.supervisor.supervisor import (
     HEARTBEAT_S,
     RunResult,
@@ -62,13 +67,18 @@ from vecchess.selfplay.supervisor.supervisor import (
 )
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.store.block_file import HEAD_BYTES, BlockName, unpack_block
+from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
+from vecchess.store.object_store import ObjectStore
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
 from vecchess.store.run_pins import RunPins
 from vecchess.store.seating import Seating
+from vecchess.store.status_file import StatusWriter
 
 MOST_BLOCK_SEATS, USUAL_BLOCKS = 256, 64
+MOST_BLOCKS = 1024
+"""Blocks of a task of self-play: all of a task are recorded at once."""
 PLAYERS_S = 5.0
 """Between two looks at what players say of themselves."""
 LOST_S = 30.0
@@ -87,23 +97,30 @@ class GamesRefuted(VecchessError):  # noqa: N818  (named after the event)
         self.generation = generation
 
 
-class FleetWatcher(Protocol):
-    """What follows a generation that others play."""
-
-    def show(self, facts: dict[str, Any]) -> None:
-        """Called about once a second with ``FleetExecutor.facts``."""
-
-    def report_line(self, line: str) -> None:
-        """Take a line for people about something that happened."""
-
-
 class _StopRequested(Exception):  # noqa: N818  (named after the event)
     """The caller's heartbeat asked to end."""
 
 
-def block_size(config: PlayConfig, total: int) -> int:
-    """Seats, or games, of a block: as the settings say, or such that there are some 64 blocks."""
-    return min(config.block_seats or min(-(-total // USUAL_BLOCKS), MOST_BLOCK_SEATS), total)
+class FleetDisplay:
+    """Writes the state of what others play to ``status.json`` and the terminal."""
+
+    is_shown = True
+    """See ``StatusWatcher``."""
+
+    def __init__(self, display: ProgressDisplay, status: StatusWriter) -> None:
+        """``status``: of the run."""
+        self._display, self._status = display, status
+
+    def show(self, facts: dict[str, Any]) -> None:
+        """Take the state of a generation; see ``FleetExecutor.facts``."""
+        self._status.update(**{"state": "playing", **facts} if self.is_shown else facts)
+        if self.is_shown:
+            show_status(self._display, lambda: self._status.facts)
+
+    def report_line(self, line: str) -> None:
+        """Keep a line for people in the status, and print it."""
+        self._status.add_note(line)
+        self._display.print(line)
 
 
 class FleetExecutor:
@@ -111,11 +128,11 @@ class FleetExecutor:
 
     def __init__(
         self,
-        config: TrainConfig,
+        config: TrainConfig | SelfplayConfig,
         run: RunFolder,
         store: Store,
         devices: list[Device],
-        watcher: FleetWatcher,
+        watcher: FleetDisplay,
         keeps_results: bool,
         log_event: LogEvent = no_event,
     ) -> None:
@@ -123,11 +140,11 @@ class FleetExecutor:
         ``LearnerSteps``. Raises DataError for a damaged manifest."""
         self._config, self._run, self._store = config, run, store
         self._devices, self._watcher = devices, watcher
-        self._seating = Seating.of(config)
-        self._games = games_of_run(config, run)
-        manifest = run.manifest()
-        self.ledger = GameLedger(manifest, self._games.run_id, watcher.report_line, True)
-        self._cuts = CutFinder(run, manifest, self._seating)
+        self._seating = Seating.of(config) if isinstance(config, TrainConfig) else None
+        self._games = games_of_run(config, run, self._seating)
+        manifest, has_seats = run.manifest(), self._seating is not None
+        self.ledger = GameLedger(manifest, self._games.run_id, watcher.report_line, has_seats)
+        self._cuts = CutFinder(run, manifest, self._seating) if self._seating else None
         self._quota = DiskQuota(manifest, config.keep_gb, watcher.report_line, log_event)
         self._steps = LearnerSteps(keeps_results)
         self._has_started = self._is_stopping = False
@@ -173,8 +190,8 @@ class FleetExecutor:
     def play(
         self, net: str, ids: range | IdSet, heartbeat: Callable[[], str] = no_heartbeat
     ) -> RunResult:
-        """Have the segments ``ids``, of one generation, played with ``net`` until all are recorded,
-        or a stop is requested: see ``Supervisor.play``.
+        """Have the segments ``ids``, of one generation, or games, played with ``net`` until all are
+        recorded, or a stop is requested: see ``Supervisor.play``.
 
         Raises GamesRefuted where recorded games turn out to be wrong.
         """
@@ -201,11 +218,13 @@ class FleetExecutor:
     def facts(self) -> dict[str, Any]:
         """What is known of the generation and of the players, by the names of ``status.json``: a
         player is shown as a worker."""
-        num, turns = self.ledger.num_recorded + self._num_held, self._seating.turns
+        num, target = self.ledger.num_recorded + self._num_held, self.ledger.num_target
+        turns = self._seating.turns if self._seating else 0
         return {
-            "games": self.ledger.stats.games,
+            "games": self.ledger.stats.games if turns else num,
+            "target": 0 if turns else target % MOST_GAMES,
             "positions": num * turns,
-            "positions_target": self.ledger.num_target * turns,
+            "positions_target": target * turns,
             "load": self._throughput.to_dict(),
             "stats": self.ledger.stats.to_dict(),
             "workers": [
@@ -229,37 +248,52 @@ class FleetExecutor:
             self._has_started = True
             if rewind is not None:
                 return rewind
-        draft = self._draft(net)
-        missing = self.ledger.missing
-        wanted = draft.blocks.touched_by(missing) if missing else []
-        while self.ledger.num_open:
-            self.ledger.assign(FLEET, self.ledger.num_open)
-        return (yield from self._steps.gather(draft, wanted))
-
-    def _draft(self, net: str) -> Task:
-        """The task of the ledger's target, without its number."""
-        seats = self._seating.seats
-        generation = self.ledger.target.span[0] // seats
         source = find(net)
-        file = source.module.weights if source.kind == "module" else source.file
-        sha256 = "" if file is None else hashlib.sha256(_content(file)).hexdigest()
+        self._net_file = source.module.weights if source.kind == "module" else source.file
+        while missing := self.ledger.missing:
+            while self.ledger.num_open:
+                self.ledger.assign(FLEET, self.ledger.num_open)
+            draft = self._draft(net, missing.span[0])
+            wanted = missing & IdSet([(draft.first, draft.end)])
+            rewind = yield from self._steps.gather(draft, draft.blocks.touched_by(wanted))
+            if rewind is not None:
+                return rewind
+        return None
+
+    def _draft(self, net: str, first: int) -> Task:
+        """The task, without its number, with the id ``first``: the segments of its generation, or
+        many games."""
+        file = self._net_file
+        if self._seating is not None:
+            generation, total = first // self._seating.seats, self._seating.seats
+            blocks = Blocks(generation * total, (generation + 1) * total, self._block_size(total))
+        else:
+            generation, (_, end) = 0, self.ledger.target.span
+            size = self._block_size(end)
+            start = first // (MOST_BLOCKS * size) * MOST_BLOCKS * size
+            blocks = Blocks(start, min(start + MOST_BLOCKS * size, end), size)
         draft = Task(
             number=0,
             generation=generation,
-            first=generation * seats,
-            end=(generation + 1) * seats,
-            size=block_size(self._config, seats),
+            first=blocks.first,
+            end=blocks.end,
+            size=blocks.size,
             net=net if file is None else file.name,
-            net_sha256=sha256,
+            net_sha256="" if file is None else hashlib.sha256(_content(file)).hexdigest(),
         )
-        self._net_file, self._cut_files = file, {}
-        if not generation:
+        self._cut_files = {}
+        if self._cuts is None or not generation:
             return draft
-        blocks = map(draft.blocks.ids, range(draft.blocks.num_blocks))
         inputs = tuple(
-            tuple(self._part(*file) for file in self._cuts.files_for(ids)) for ids in blocks
+            tuple(self._part(*file) for file in self._cuts.files_for(blocks.ids(block)))
+            for block in range(blocks.num_blocks)
         )
         return draft.model_copy(update={"inputs": inputs})
+
+    def _block_size(self, total: int) -> int:
+        """Seats, or games, of a block: as the settings say, or such that there are some 64."""
+        usual = min(-(-total // USUAL_BLOCKS), MOST_BLOCK_SEATS)
+        return min(self._config.block_seats or usual, total)
 
     def _part(self, path: Path, sha256: str) -> CutPart:
         """A file of games that wait as players find it."""
@@ -340,7 +374,7 @@ class FleetExecutor:
 
     def _fault(self, task: Task, name: BlockName, data: bytes) -> str:
         try:
-            games = BlockGames.of(name, data, self._games.run_id, has_seats=True)
+            games = BlockGames.of(name, data, self._games)
         except DataError as error:
             return str(error)
         return games.fault(task, name.block, self._seating)
@@ -360,8 +394,7 @@ class FleetExecutor:
             beat()
         self.num_checked += 1
         here, there = (
-            BlockGames.of(name, each, self._games.run_id, has_seats=True).digest()
-            for each in (played[0].data, data)
+            BlockGames.of(name, each, self._games).digest() for each in (played[0].data, data)
         )
         return "" if here == there else "its games are not those that are played here"
 
@@ -379,7 +412,7 @@ class FleetExecutor:
     def _accept(self, task: Task, results: dict[BlockName, bytes]) -> None:
         """Record the results of a generation."""
         for name, data in sorted(results.items()):
-            games = BlockGames.of(name, data, self._games.run_id, has_seats=True)
+            games = BlockGames.of(name, data, self._games)
             shard, cut = unpack_block(name.object, data)
             file, ids = name.file, task.blocks.ids(name.block)
             left = ids & self.ledger.assigned_to(FLEET)
@@ -392,13 +425,15 @@ class FleetExecutor:
         self._quota.enforce()
 
     def _earliest_by(self, player: str) -> int | None:
+        """The first generation with recorded games of a player. Games of self-play, from which
+        nothing follows, are dropped instead, and played again."""
         names = ((BlockName.of_file(entry.file), entry) for entry in self.ledger.entries)
-        found = [
-            entry.segments.span[0] // self._seating.seats
-            for name, entry in names
-            if name is not None and name.player == player
-        ]
-        return min(found, default=None)
+        entries = [entry for name, entry in names if name is not None and name.player == player]
+        if self._seating is None:
+            self.ledger.drop(entries)
+            return None
+        seats = self._seating.seats
+        return min((entry.segments.span[0] // seats for entry in entries), default=None)
 
     def _hear_players(self, now: float) -> None:
         """Take in what players say of themselves; asks for it from time to time."""
@@ -446,7 +481,7 @@ class FleetExecutor:
 class _Quiet:
     """A watcher of the workers that check results: only their lines are passed on."""
 
-    def __init__(self, watcher: FleetWatcher) -> None:
+    def __init__(self, watcher: FleetDisplay) -> None:
         self._watcher = watcher
 
     def update(self, supervisor: Supervisor) -> None:
@@ -457,18 +492,39 @@ class _Quiet:
         self._watcher.report_line(f"check: {line}")
 
 
-def games_of_run(config: TrainConfig, run: RunFolder) -> GamesOfRun:
+def executor_for(config: SelfplayConfig) -> OpenExecutor | None:
+    """Who plays the games of self-play where these are others; see ``run_selfplay.play_run``."""
+    return None if config.executor == "local" else _open_for_games
+
+
+@contextmanager
+def _open_for_games(
+    config: SelfplayConfig,
+    run: RunFolder,
+    devices: list[Device],
+    display: ProgressDisplay,
+    status: StatusWriter,
+) -> Iterator[FleetExecutor]:
+    watcher = FleetDisplay(display, status)
+    store = ObjectStore.open(run.path, watcher.report_line)
+    with FleetExecutor(config, run, store, devices, watcher, False, status.log.write) as executor:
+        yield executor
+        if executor.ledger.is_complete:
+            executor.end()
+
+
+def games_of_run(config: PlayConfig, run: RunFolder, seating: Seating | None) -> GamesOfRun:
     """What all games of a run follow from."""
     pins = RunPins.of(run)
     settings = json.loads(config.model_dump_json(include={"seed", "exits", "game", "tree"}))
     settings["game"]["openings"] = settings["tree"]["syzygy"] = None
-    settings["net"] = config.net if find(config.net).kind == "module" else DEFAULT_NET
-    seating = Seating.of(config)
+    net = str(getattr(config, "net", DEFAULT_NET))
+    settings["net"] = net if find(net).kind == "module" else DEFAULT_NET
     return GamesOfRun(
         run_id=run.run_id,
         settings=settings,
-        seats=seating.seats,
-        turns=seating.turns,
+        seats=seating.seats if seating else 0,
+        turns=seating.turns if seating else 0,
         games_version=pins.games_version,
         openings=pins.inputs.get("openings"),
         tables=pins.tables,

@@ -1,9 +1,11 @@
 """One self-play run from settings to summary: the command ``vecchess selfplay``."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -16,7 +18,7 @@ from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.selfplay.games.game_table import start_table
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
-from vecchess.selfplay.supervisor.supervisor import RunResult, Supervisor
+from vecchess.selfplay.supervisor.supervisor import RunResult, Supervisor, no_heartbeat
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.networks import (
     configured_network,
@@ -40,6 +42,21 @@ from vecchess.store.status_file import StatusWriter
 SCHEMA = 1
 
 
+class Executor(Protocol):
+    """Plays games, or a generation of a training: ``Supervisor`` on this machine, or others."""
+
+    def play(
+        self, net: str, ids: range | IdSet, heartbeat: Callable[[], str] = no_heartbeat
+    ) -> RunResult: ...
+
+
+OpenExecutor = Callable[
+    [SelfplayConfig, RunFolder, list[Device], ProgressDisplay, StatusWriter],
+    AbstractContextManager[Executor],
+]
+"""Returns who plays the games of a run, for a block."""
+
+
 def play_run(
     config: SelfplayConfig,
     run_dir: Path | None,
@@ -47,10 +64,12 @@ def play_run(
     console: Console,
     quiet: bool,
     stops: StopSignals | None = None,
+    open_executor: "OpenExecutor | None" = None,
 ) -> dict[str, Any]:
     """Play ``config.games`` games into a run folder; returns the summary, ready for JSON.
 
-    stops: ends the run early, entered by the caller; before the first game it raises ``Stopped``.
+    open_executor: who plays; None: this machine. stops: ends the run early, entered by the caller;
+    before the first game it raises ``Stopped``.
 
     Raises ConfigError or NetworkError before anything is written where the settings will not do,
     DataError when the disk refuses, WorkerDied when a worker dies again and again.
@@ -84,7 +103,12 @@ def play_run(
             precompiler.finish(net_file)
         config_here = with_remembered_slots(config, network.config, devices)
         display = ProgressDisplay(console, quiet)
-        result = _play(config_here, net_file, run, devices, display, status, stops)
+        if open_executor is None:
+            result = _play(config_here, net_file, run, devices, display, status, stops)
+        else:
+            stops.set_action(OnSignal.SET_FLAG)
+            with display, open_executor(config, run, devices, display, status) as executor:
+                result = executor.play(net_file, range(config.num_games), lambda: stops.reason)
         summary = _summary(config, run, devices, result)
         status.finish(summary)
     return summary

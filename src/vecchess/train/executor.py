@@ -4,32 +4,24 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from time import sleep
-from typing import Any, Protocol
 
 from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.errors import VecchessError
-from vecchess.fleet.fleet_run import FleetExecutor
+from vecchess.fleet.fleet_run import FleetDisplay, FleetExecutor
 from vecchess.fleet.steps import Store
 from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
-from vecchess.selfplay.supervisor.status_view import show_status
+from vecchess.selfplay.run_selfplay import Executor
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
 from vecchess.selfplay.supervisor.supervisor import RunResult, Supervisor
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.id_set import IdSet
 from vecchess.store.object_store import ObjectStore
 from vecchess.store.seating import Seating
-from vecchess.store.status_file import StatusWriter
 from vecchess.train.trainer import Trainer
 
 LOOK_S = 0.2
 """Between two looks at a generation that is played ahead."""
-
-
-class Executor(Protocol):
-    """Plays a generation: ``Supervisor`` on this machine, ``FleetExecutor`` on others."""
-
-    def play(self, net: str, ids: IdSet, heartbeat: Callable[[], str]) -> RunResult: ...
 
 
 class GenerationPlayer:
@@ -38,7 +30,7 @@ class GenerationPlayer:
     All methods are called by one thread.
     """
 
-    def __init__(self, executor: Executor, watcher: "StatusWatcher | FleetDisplay") -> None:
+    def __init__(self, executor: Executor, watcher: StatusWatcher | FleetDisplay) -> None:
         """``executor``: the caller has entered it, and ends it after ``close``. ``watcher``: of it;
         what is played ahead is not shown to people."""
         self._executor, self._watcher = executor, watcher
@@ -74,28 +66,6 @@ class GenerationPlayer:
             with suppress(VecchessError):
                 self._ahead[1].result()
         self._thread.shutdown()
-
-
-class FleetDisplay:
-    """Writes the state of what others play to ``status.json`` and the terminal."""
-
-    is_shown = True
-    """See ``StatusWatcher``."""
-
-    def __init__(self, display: ProgressDisplay, status: StatusWriter) -> None:
-        """``status``: of the run."""
-        self._display, self._status = display, status
-
-    def show(self, facts: dict[str, Any]) -> None:
-        """Take the state of a generation; see ``FleetExecutor.facts``."""
-        self._status.update(**{"state": "playing", **facts} if self.is_shown else facts)
-        if self.is_shown:
-            show_status(self._display, lambda: self._status.facts)
-
-    def report_line(self, line: str) -> None:
-        """Keep a line for people in the status, and print it."""
-        self._status.add_note(line)
-        self._display.print(line)
 
 
 @contextmanager

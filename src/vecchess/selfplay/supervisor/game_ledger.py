@@ -12,7 +12,7 @@ from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import Ids, IdSet
 from vecchess.store.maintenance.rewrite import finish_rewriting
-from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.manifest import Manifest, ShardEntry, path_refusals
 from vecchess.store.shard import NO_RUN
 from vecchess.store.stats import GameStats
 
@@ -97,7 +97,11 @@ class GameLedger:
         assert not any(self._with_worker.values()), "games of the last target are being played"
         self._target = target
         self._open = self.missing
-        self.stats = GameStats()
+        self._count()
+
+    def _count(self) -> None:
+        """Set the counts over the recorded games of the target."""
+        target, self.stats = self._target, GameStats()
         if self._counts_segments:
             self.stats.add(*(entry.stats for entry in self._manifest.entries_of(target)))
             return
@@ -119,6 +123,16 @@ class GameLedger:
     def entries(self) -> list[ShardEntry]:
         """The recorded shards, in order."""
         return self._manifest.entries
+
+    def drop(self, entries: list[ShardEntry]) -> None:
+        """Take recorded shards of the target back: their games are wrong, and open again."""
+        dropped = {entry.file for entry in entries}
+        self._manifest.replace([each for each in self.entries if each.file not in dropped])
+        self._open |= IdSet.union(map(self._ids_of, entries)) & self._target
+        for file in dropped:
+            with path_refusals(self._manifest.folder / file):
+                (self._manifest.folder / file).unlink(missing_ok=True)
+        self._count()
 
     def forget(self) -> None:
         """Forget all that is recorded: somebody else keeps it. No worker may have a game."""
