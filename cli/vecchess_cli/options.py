@@ -40,10 +40,33 @@ SHARED: dict[str, tuple[Any, Any]] = {
         Annotated[bool, typer.Option("--resume", help="Resume the run in --run-dir.")],
         False,
     ),
+    "resume_or_begin": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--resume-or-begin",
+                help="Resume the run in --run-dir, or begin it: for job scripts.",
+            ),
+        ],
+        False,
+    ),
     "quiet": (Quiet, False),
     "json": (Json, False),
 }
 """Name -> kind and default of options that mean the same to several commands."""
+
+
+def resumes(flags: Mapping[str, Any]) -> bool:
+    """Whether the run in --run-dir is to be resumed. Raises ConfigError without a folder to look
+    into."""
+    from vecchess.errors import ConfigError
+    from vecchess.store.run_folder import RunFolder
+
+    if not flags["resume_or_begin"]:
+        return bool(flags["resume"])
+    if flags["run_dir"] is None:
+        raise ConfigError("--resume-or-begin needs --run-dir: the folder of the run")
+    return RunFolder(flags["run_dir"]).has_begun
 
 
 class PanelCommand(TyperCommand):

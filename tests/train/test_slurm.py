@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.commands import inside
-from vecchess.config import SelfplayConfig
 from vecchess.monitor.bottleneck import LABELS
 from vecchess_cli.root import load_command
 
@@ -21,37 +19,31 @@ JOB = {
     "SLURM_ARRAY_TASK_ID": "3",
     "SLURM_CPUS_PER_TASK": "12",
 }
-FLEET = ROOT / "configs" / "slurm" / "selfplay-fleet.sbatch"
 
 
-def run(
-    template: Path, folder: Path, code: int, *, resumes: bool = False, **others: str
-) -> list[str]:
+def run(template: Path, folder: Path, code: int, **others: str) -> list[str]:
     """The commands that a template runs in ``folder``; vecchess ends with ``code``."""
-    log = folder / "log"
+    log, is_player = folder / "log", template.stem == "contribute"
     programs = folder / ".venv" / "bin"
     programs.mkdir(parents=True)
     (programs / "activate").write_text(f"PATH={programs}:$PATH\n")
-    for name, body in (("srun", f"exit {code}"), ("scontrol", "exit 0"), ("vecchess", "exit 0")):
+    ends = f'case "$*" in *"train "*) exit {code};; *) exit {code if is_player else 0};; esac'
+    for name, body in (("srun", ends), ("scontrol", "exit 0"), ("vecchess", "exit 0")):
         program = programs / name
         line = f"{name} $SRUN_CPUS_PER_TASK" if name == "srun" else name
         program.write_text(f'#!/bin/sh\necho {line} "$@" >> {log}\n{body}\n')
         program.chmod(0o755)
-    runs = {"RUN_DIR": str(folder / "run"), "FLEET_DIR": str(folder), "NET": "a.safetensors"}
-    if resumes:
-        for name in ("run", "3"):
-            (folder / name).mkdir()
-            (folder / name / "config.toml").touch()
+    runs = {"RUN_DIR": str(folder / "run"), "RUN": "s3://bucket/run"}
     submitted = {"SLURM_SUBMIT_DIR": str(folder)}
     environ = os.environ | JOB | submitted | runs | others
     done = subprocess.run(["bash", str(template)], env=environ, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (code, "")
-    return log.read_text().splitlines()
+    return sorted(log.read_text().splitlines(), key=lambda line: line.split()[0] == "scontrol")
 
 
 def test_there_are_templates() -> None:
     names = [path.stem for path in TEMPLATES]
-    assert names == ["many-nodes", "one-node", "selfplay-fleet"]
+    assert names == ["contribute", "many-nodes", "one-node"]
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
@@ -61,13 +53,9 @@ def test_they_are_shell(template: Path) -> None:
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
 def test_their_flags_exist(template: Path, tmp_path: Path) -> None:
-    for resumes in (False, True):
-        folder = tmp_path / str(resumes)
-        folder.mkdir()
-        [line] = run(template, folder, 0, resumes=resumes)
-        match = re.fullmatch(r"srun 12 (?:--wait=60 )?vecchess (\w+) (.*)", line)
+    for line in run(template, tmp_path, 0):
+        match = re.fullmatch(r"srun 12 (?:--overlap )?(?:--wait=60 )?vecchess (\w+) (.*)", line)
         assert match, line
-        assert ("--resume" in match[2].split()) == resumes
         known = {name for option in load_command(match[1]).params for name in option.opts}
         assert set(re.findall(r"(?<!\S)--[\w-]+", match[2])) <= known
 
@@ -79,10 +67,8 @@ def test_what_their_comments_point_at_exists(template: Path, tmp_path: Path) -> 
         line.strip("# ") for line in template.read_text().splitlines() if line[:1] == "#"
     )
     labels = set(re.findall(r'"(Limited[^"]*|\w+-bound)"', text))
-    assert labels == set(LABELS.values()) - {"Starved"}
-    for row in re.findall(r'line "(\w+)" in the summary', text):
-        few = ["--games", 2, "--net", "material", "--max-plies", 10, "--gpus", "cpu", "--quiet"]
-        assert f"\n{row} " in inside("selfplay", *few, "--run-dir", tmp_path).stdout
+    is_player = template.stem == "contribute"
+    assert labels == (set() if is_player else set(LABELS.values()) - {"Starved"})
     for command, flags in re.findall(r"`vecchess (\w+)([^`]*)`", text):
         known = {name for option in load_command(command).params for name in option.opts}
         assert set(re.findall(r"(?<!\S)--[\w-]+", flags)) <= known
@@ -94,13 +80,14 @@ def test_only_a_run_that_saved_is_queued_again(template: Path, tmp_path: Path) -
         folder = tmp_path / str(code)
         folder.mkdir()
         lines = run(template, folder, code)
-        job = "7_3" if template.stem == "selfplay-fleet" else "7"
-        assert lines[1:] == ([f"scontrol requeue {job}"] if requeued else [])
+        job = "7_3" if template.stem == "contribute" else "7"
+        told = [line for line in lines if line.startswith("scontrol")]
+        assert told == ([f"scontrol requeue {job}"] if requeued else [])
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
 def test_without_an_environment_they_end_with_a_line(template: Path, tmp_path: Path) -> None:
-    environ = JOB | {"PATH": "/usr/bin:/bin", "NET": "n", "SLURM_SUBMIT_DIR": str(tmp_path)}
+    environ = JOB | {"PATH": "/usr/bin:/bin", "RUN": "r", "SLURM_SUBMIT_DIR": str(tmp_path)}
     done = subprocess.run(["bash", str(template)], env=environ, capture_output=True, text=True)
     assert done.returncode == 2
     line = f"no vecchess here, and no {tmp_path}/.venv/bin/activate: set VENV to its environment\n"
@@ -115,17 +102,3 @@ def test_venv_names_another_environment(tmp_path: Path) -> None:
         f"PATH={programs}:$PATH\necho other >> {tmp_path}/log\n"
     )
     assert run(TEMPLATES[0], tmp_path, 0, VENV=str(other))[0] == "other"
-
-
-def test_seeds_differ_within_a_fleet_and_between_fleets(tmp_path: Path) -> None:
-    seeds = set()
-    for fleet in ("first", "second"):
-        for task in ("0", "1", "31"):
-            folder = tmp_path / fleet / task
-            folder.mkdir(parents=True)
-            where = {"FLEET_DIR": str(tmp_path / fleet), "SLURM_ARRAY_TASK_ID": task}
-            [line] = run(FLEET, folder, 0, **where)
-            seed = re.search(r"--seed (\d+)", line)
-            assert seed
-            seeds.add(SelfplayConfig(seed=int(seed[1])).seed)
-    assert len(seeds) == 6

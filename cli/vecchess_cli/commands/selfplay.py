@@ -8,7 +8,7 @@ import typer
 from vecchess.config import SelfplayConfig
 from vecchess.runtime.signals import OnSignal, StopSignals, stopped_text
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
-from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.options import command_app, resumes, settings_options
 from vecchess_cli.output import notes, print_result
 
 EXAMPLES = """Play games of a network against itself and record them.
@@ -34,7 +34,7 @@ without an option, as the search's c_puct or noise_fraction, are listed in the r
 Ctrl-C writes the finished games and ends; the run can be resumed. Ctrl-C twice ends at once.
 """
 PANELS = {
-    "Used first": "games net gpus search sims seed run_dir resume config dash",
+    "Used first": "games net gpus search sims seed run_dir resume resume_or_begin config dash",
     "Games": "temperature openings chess960 random_plies max_plies",
     "Search": "fast_sims full_share cache_mb tree_mb syzygy",
     "Resignation and draws": "resign_below resign_playthrough adjudicate_draw_within",
@@ -71,7 +71,7 @@ def _play(flags: dict[str, Any], stops: StopSignals) -> dict[str, Any]:
     from vecchess.selfplay.run_selfplay import play_run
     from vecchess.store.run_folder import RunFolder
 
-    run_dir, resume, config = flags["run_dir"], flags["resume"], flags["config"]
+    run_dir, resume, config = flags["run_dir"], resumes(flags), flags["config"]
     if resume and run_dir is not None and config is None:
         config = RunFolder.existing(run_dir).config
     settings = load_config(SelfplayConfig, flags, config)

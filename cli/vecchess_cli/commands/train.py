@@ -16,7 +16,7 @@ from vecchess.runtime.reporting import as_clock
 from vecchess.runtime.signals import OnSignal, StopSignals, stopped_text
 from vecchess.runtime.torch_environment import prepare_environment
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
-from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.options import command_app, resumes, settings_options
 from vecchess_cli.output import note, print_result
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ Ctrl-C, or a signal of a cluster, saves a checkpoint and ends; --resume continue
 """
 PANELS = {
     "Used first": "objective net iterations positions_per_iter data gpus seed run_dir resume "
-    "config",
+    "resume_or_begin config",
     "Learning": "batch_size micro_batch lr value_lr precision fold_at samples_per_position "
     "window_positions loaders",
     "Networks": "history tactical init_from checkpoint_every",
@@ -111,7 +111,7 @@ def _train(flags: dict[str, Any], stop: StopSignals) -> dict[str, Any]:
     from vecchess.train.distributed.shared_settings import settings_before_joining
     from vecchess.train.run_train import train_run
 
-    run_dir, resume, config = flags["run_dir"], flags["resume"], flags["config"]
+    run_dir, resume, config = flags["run_dir"], resumes(flags), flags["config"]
     stored = None
     if resume and run_dir is not None and config is None:
         stored = RunFolder(run_dir).config
