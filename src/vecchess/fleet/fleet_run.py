@@ -149,6 +149,7 @@ class FleetExecutor:
         self._steps = LearnerSteps(keeps_results)
         self._has_started = self._is_stopping = False
         store.give_up = lambda: self._is_stopping
+        self._log_event, self._net = log_event, ""
         self._net_file: Path | None = None
         self._cut_files: dict[str, Path] = {}
         """Files of games that wait, by their sha256."""
@@ -249,6 +250,9 @@ class FleetExecutor:
             if rewind is not None:
                 return rewind
         source = find(net)
+        if net != self._net:
+            self._net = net
+            self._log_event("network", net=source.short_name)
         self._net_file = source.module.weights if source.kind == "module" else source.file
         while missing := self.ledger.missing:
             while self.ledger.num_open:
