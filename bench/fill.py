@@ -80,7 +80,7 @@ def _generations(
             rows = options.slots if by_positions else min(games, options.slots)
             ids = IdSet([(number * games, (number + 1) * games)])
             if by_positions:
-                ids = seating.share(number, 0, 1)
+                ids = seating.segments(number, number + 1)
             result = supervisor.play(net, ids)
             found.append(_facts(result, by_positions, seating, rows / options.slots))
     seconds = sum(each["seconds"] for each in found)

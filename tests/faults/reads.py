@@ -28,7 +28,7 @@ from tests.faults.injector import READ_POINTS, Fault, Injector
 from vecchess.errors import VecchessError
 from vecchess.export.game_source import ExportSource
 from vecchess.export.pgn_export import export_pgn
-from vecchess.replay.find_games import RecordedGames
+from vecchess.replay.run_replay import RecordedGames
 from vecchess.runtime import retried_read
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.store.id_set import IdSet
@@ -91,7 +91,7 @@ class Subject:
         window, end = ReplayWindow(ManifestShards(run.games)), run.manifest().ids.span[1]
         counts = []
         for first, last in ((0, end // 2), (end // 3, end), (0, end)):
-            window.update(last, first, last - first)
+            window.update(last, first)
             counts.append(window.num_positions)
         return str(counts)
 

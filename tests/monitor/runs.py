@@ -182,7 +182,7 @@ def generation(iteration: int) -> dict[str, Any]:
     stats = GameStats.of(searched())
     return {
         "seconds": 20.0, "games_per_s": 4.8, "positions": 480, "window_positions": 480 * iteration,
-        "mean_length": stats.mean_length, "mean_time_steps": 2.3, "loads": [load()],
+        "mean_length": stats.mean_length, "mean_time_steps": 2.3,
         "batch_fill": 0.9, "device_busy": 0.9, **stats.to_dict(),
     }  # fmt: skip
 

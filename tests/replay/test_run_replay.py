@@ -201,16 +201,6 @@ def test_games_of_several_networks(run: RunFolder, genuine: GameRecords) -> None
     assert replayed(run, 5)["net"] == tiny(1).sha256
 
 
-def test_games_of_other_machines_are_found(run: RunFolder, genuine: GameRecords) -> None:
-    record(run, genuine.take(np.arange(3)))
-    machine = RunFolder(run.path / "machines" / "1")
-    machine.create()
-    record(machine, genuine.take(np.arange(3, 6)))
-    store_net(tiny(), machine)
-    assert verify(run)["identical"] == 6
-    assert replayed(run, 5)["identical"]
-
-
 def test_the_draw_of_games_follows_its_seed(run: RunFolder, genuine: GameRecords) -> None:
     """Forged games show which ones were drawn."""
     values = genuine.fingerprint + np.uint64(1)

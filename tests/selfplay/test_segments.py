@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,8 @@ def training(
     """All generations, the segments of each shared by so many servers, one after the other."""
     found, cuts = [], list[Path]()
     for number in range(GENERATIONS):
-        shares = [SEATING.share(number, part, parts) for part in range(parts)]
+        ends = number * SEATING.seats + SEATING.seats * np.arange(parts + 1) // parts
+        shares = [IdSet([each]) for each in pairwise(ends.tolist())]
         played = [generation(number, share, cuts, tree, rows, movers) for share in shares]
         ended, waiting = zip(*played, strict=True)
         found.append((concatenate(list(ended)).by_number(), join_saved(list(waiting)).longest()))
@@ -145,7 +147,7 @@ def test_a_cut_that_cannot_be_read_is_not_damaged(
     _, waiting = training(tmp_path, TREES["none"], rows=12, movers=1, parts=1)[0]
     path, lines = tmp_path / "cut.npz", list[str]()
     data = waiting.to_bytes()
-    files, segments = [(path, hashlib.sha256(data).hexdigest())], SEATING.share(1, 0, 1)
+    files, segments = [(path, hashlib.sha256(data).hexdigest())], SEATING.segments(1, 2)
     with pytest.raises(FileMissing, match="an empty file in its place would begin new games"):
         read_cuts(files, SEATING, segments, "net 1", lines.append)
     for damaged in (b"", data[:-1]):

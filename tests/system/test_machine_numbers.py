@@ -1,78 +1,85 @@
-"""``vecchess train`` that goes on with other numbers of machines: processes on this one."""
+"""``vecchess train`` on any number of machines: processes on this one."""
 
-import json
 import socket
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tests.system.commands import games, start
-from vecchess.store.run_folder import RunFolder
+from tests.system.commands import games, inside, start
+from tests.system.training import newest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 OPTIONS = [
     "--gpus", "cpu", "--positions-per-iter", 240, "--seats", 6, "--batch-size", 30, "--sims", 2,
     "--max-plies", 30, "--eval-every", 0, "--seed", 3, "--loaders", 0,
+    "--fold-at", 1,
 ]  # fmt: skip
 
 
-def train_on(folders: list[Path], run: str, *options: object) -> list[str]:
-    """What each machine says; one for each of ``folders``, in which it works."""
+def train_on(folders: list[Path], *options: object) -> list[str]:
+    """What each machine says; one for each of ``folders``, in which it works.
+
+    The run is named by a path within, so that each sees another one.
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    place = ["--run-dir", run, "--nnodes", len(folders), "--master-addr", "127.0.0.1"]
+    place = ["--run-dir", "run", "--nnodes", len(folders), "--master-addr", "127.0.0.1"]
     place += ["--master-port", port, "--node-rank"]
-    machines = [
-        start("train", *options, *place, rank, cwd=folder) for rank, folder in enumerate(folders)
-    ]
+    machines = []
+    for rank, folder in enumerate(folders):
+        temporary = folder / f"tmp-{rank}"
+        temporary.mkdir(exist_ok=True)
+        env = {"TMPDIR": str(temporary)}
+        machines.append(start("train", *options, *place, rank, cwd=folder, env=env))
     said = [machine.communicate(timeout=280)[1] for machine in machines]
     assert [machine.returncode for machine in machines] == [0] * len(machines), said
     assert not any("Traceback" in one for one in said)
+    for rank, folder in enumerate(folders):
+        assert not list((folder / f"tmp-{rank}").glob("vecchess-run-*")), "copies are removed"
     return said
 
 
-def numbers_in(run: Path) -> list[int]:
-    """The games of all machines."""
-    return [n for part in RunFolder(run).machines for n in games(part.path).numbers.tolist()]
-
-
 @pytest.mark.parametrize("objective", ["alphazero", "ppo"])
-def test_on_a_shared_disk_every_seat_goes_on(tmp_path: Path, objective: str) -> None:
-    """2 machines, 1, 3: no game is lost, none is played twice."""
-    (tmp_path / "net.toml").write_text("blocks = 1\nchannels = 32\n")
-    options = [*OPTIONS, "--net", tmp_path / "net.toml", "--objective", objective]
+def test_any_number_of_machines_writes_the_same_network(tmp_path: Path, objective: str) -> None:
+    """One, two, and a run that goes on with one and three: the others need no file of the first."""
+    settings = tmp_path / "train.toml"  # what is learnt does not depend on the run's length
+    settings.write_text('[optimiser]\nlr_schedule = "constant"\nwarmup = 0\n')
+    options = [*OPTIONS, "--net", "net.toml", "--objective", objective, "--config", settings]
     if objective == "ppo":
         options[options.index("--sims") : options.index("--sims") + 2] = []
-    train_on([tmp_path] * 2, "run", *options, "--iterations", 1)
-    said = train_on([tmp_path], "run", "--resume", "--iterations", 2)
-    said += train_on([tmp_path] * 3, "run", "--resume", "--iterations", 3)
-    assert not any("begin new games" in one for one in said)
-    numbers = numbers_in(tmp_path / "run")
-    assert len(set(numbers)) == len(numbers)
-    for seat in range(6):
-        own = sorted(n for n in numbers if n % 6 == seat)
-        assert own == list(range(seat, seat + 6 * len(own), 6))
-    status = json.loads((tmp_path / "run/status.json").read_text())["summary"]
-    assert status["iterations"] == 3
-    spans = [
-        np.diff(games(part.path).span_offsets) for part in RunFolder(tmp_path / "run").machines
-    ]
-    assert max(part.max(initial=0) for part in spans) == 2
-
-
-def test_without_a_shared_disk_seats_of_others_begin_new_games(tmp_path: Path) -> None:
-    (tmp_path / "net.toml").write_text("blocks = 1\nchannels = 32\n")
-    folders = [tmp_path / name for name in "abc"]
+    folders = [tmp_path / name for name in "abcdef"]
     for folder in folders:
         folder.mkdir()
-    options = [*OPTIONS, "--net", tmp_path / "net.toml"]
-    train_on(folders[:2], "run", *options, "--iterations", 1)
+    one, two, first, *others = folders
+    for folder in (one, two, first):
+        (folder / "net.toml").write_text("blocks = 1\nchannels = 32\n")
+    train_on([one], *options, "--iterations", 3)
+    said = train_on([two, others[0]], *options, "--iterations", 3)
+    assert said[0].count("plays alone, 2 machines learn") == 1
+    assert said[1] == ""
+    train_on([first, others[0]], *options, "--iterations", 1)
     resume = ["--resume", "--gpus", "cpu", "--iterations"]
-    [alone] = train_on(folders[:1], "run", *resume, 2)
-    assert "3 seats begin new games: theirs are not here" in alone
-    said = train_on([folders[0], folders[2]], "run", *resume, 3)
-    assert "3 seats begin new games" in said[1]
-    own = games(folders[0] / "run").numbers.tolist()
-    new = games(folders[2] / "run/machines/1").numbers.tolist()
-    assert not set(own) & set(new)
+    train_on([first], *resume, 2)
+    train_on([first, *others[:2]], *resume, 3)
+    assert newest(two / "run") == newest(first / "run") == newest(one / "run")
+    played = [games(folder / "run").digest() for folder in (one, two, first)]
+    assert len(set(played)) == 1
+    assert not any((folder / "run").exists() for folder in others)
+
+
+def test_a_shared_folder_is_written_by_rank_0_alone(tmp_path: Path) -> None:
+    """Matches, and recorded games that rank 0 has imported, included."""
+    pgn = tmp_path / "games.pgn"
+    pgn.write_text('[Event "?"]\n[Result "1-0"]\n\n1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7# 1-0\n')
+    (tmp_path / "net.toml").write_text("blocks = 1\nchannels = 32\n")
+    options = [*OPTIONS, "--net", tmp_path / "net.toml", "--data", pgn, "--gate", "0,400"]
+    options += ["--eval-every", 1, "--eval-games", 4, "--gate-games", 4, "--iterations", 2]
+    train_on([tmp_path] * 2, *options)
+    run = tmp_path / "run"
+    assert not (run / "machines").exists()
+    assert (run / "data/0-games").is_dir()
+    one = tmp_path / "one"
+    assert inside("train", *options, "--run-dir", one).returncode == 0
+    assert newest(one) == newest(run)
+    assert games(one).digest() == games(run).digest()
+    assert {path.name for path in run.iterdir()} == {path.name for path in one.iterdir()}

@@ -76,8 +76,5 @@ def test_a_run_goes_on_with_the_settings_of_machine_0(machines: list[Path]) -> N
     assert [code for code, _ in ends] == [0, 0], ends
     status = json.loads((machines[0] / "run" / "status.json").read_text())["summary"]
     assert (status["iterations"], status["folded"]) == (2, True)
-    played = [machines[0] / "run", machines[1] / "run" / "machines" / "1"]
-    seats = [{number % 8 for number in games(folder).numbers.tolist()} for folder in played]
-    assert seats == [{0, 1, 2, 3}, {4, 5, 6, 7}]
-    assert [len(games(folder).numbers) >= 8 for folder in played] == [True, True]
-    assert max(games(played[1]).lengths) <= 40
+    assert len(games(machines[0] / "run").numbers) >= 16
+    assert not (machines[1] / "run").exists()

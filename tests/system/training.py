@@ -14,7 +14,7 @@ QUICK = [
 ]  # fmt: skip
 """Without loaders, processes that give the same batches and take seconds to import torch."""
 CLOCKS = (
-    "time_unix", "seconds", "cost", "games_per_s", "loads", "net", "mean_time_steps", *LOAD_FACTS,
+    "time_unix", "seconds", "cost", "games_per_s", "net", "mean_time_steps", *LOAD_FACTS,
 )  # fmt: skip
 PGN = """[Event "?"]
 [Result "1-0"]

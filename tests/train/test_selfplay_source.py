@@ -25,6 +25,7 @@ from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.publish import latest_net, publish
+from vecchess.train.run_copies import RunCopies
 from vecchess.train.selfplay_source import SelfplaySource
 
 SEATS, TURNS = 6, 40
@@ -67,27 +68,14 @@ def run(tmp_path: Path) -> RunFolder:
 def generations(
     run: RunFolder,
     num_reference_shards: int = 0,
-    machine: tuple[int, int] = (0, 1),
     **settings: Any,
 ) -> tuple[SelfplaySource, FakeSupervisor]:
     sizes = {"positions_per_iter": SEATS * TURNS, "seats": SEATS, "batch_size": 4}
     supervisor, ranks = FakeSupervisor(run), Ranks.alone(torch.device("cpu"))
-    ranks.node, ranks.num_nodes = machine
     config = build(TrainConfig, sizes | settings)
-    source = SelfplaySource(config, run, ranks, StopSignals(), supervisor, num_reference_shards)  # type: ignore[arg-type]
+    copies = RunCopies(run, ranks)
+    source = SelfplaySource(config, copies, ranks, StopSignals(), supervisor, num_reference_shards)  # type: ignore[arg-type]
     return source, supervisor
-
-
-def test_every_segment_is_played_once() -> None:
-    config = build(TrainConfig, {"positions_per_iter": 1000, "seats": 10})
-    segments: list[int] = []
-    for iteration in range(3):
-        for node in range(4):
-            ranks = Ranks.alone(torch.device("cpu"))
-            ranks.num_nodes, ranks.node = 4, node
-            part = SelfplaySource(config, RunFolder(Path("none")), ranks, StopSignals(), None)
-            segments += part.segments(iteration).ids.tolist()
-    assert segments == list(range(30))
 
 
 @pytest.mark.parametrize(
@@ -197,57 +185,10 @@ def test_what_checkpoints_need_is_noted_for_pruning(run: RunFolder) -> None:
     assert not (run.cuts / "lost.npz").exists()
 
 
-def machines(run: RunFolder, number: int) -> list[tuple[SelfplaySource, FakeSupervisor]]:
-    """The sources of so many machines."""
-    found = []
-    for node, path in enumerate([run.path, run.path / "machines/1", run.path / "machines/2"]):
-        if node < number:
-            part = RunFolder(path)
-            part.create()
-            publish(create_sized(NetConfig(num_planes=25, blocks=1, channels=32), 1), part, 0, 0)
-            found.append(generations(part, machine=(node, number)))
-    return found
-
-
-@pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2), (2, 3), (3, 2)])
-@pytest.mark.parametrize("is_shared", [True, False])
-def test_other_numbers_of_machines(
-    run: RunFolder, monkeypatch: pytest.MonkeyPatch, before: int, after: int, is_shared: bool
-) -> None:
-    """After a generation, and in the middle of learning from the next one.
-
-    Facts are gathered by hand: each machine has a source of its own in this process.
-    """
-    played: dict[int, list[dict[str, Any]]] = {}
-
-    def generation(parts: list[tuple[SelfplaySource, FakeSupervisor]], number: int) -> list[Any]:
-        for source, supervisor in parts:
-            played.setdefault(number, []).append(source._play(supervisor, number))  # type: ignore[arg-type]
-        newest = played.pop(number)
-        plans = []
-        for source, _ in parts:
-            monkeypatch.setattr(source._ranks, "gather_object", lambda _, all=newest: all)
-            plans.append(source.prepare(number, 0))
-        return plans
-
-    first = machines(run, before)
-    for number in (0, 1):
-        generation(first, number)
-    states = [json.loads(json.dumps(source.state())) for source, _ in first]
-    assert all(state == states[0] for state in states)
-    states[0]["history"].pop()  # the checkpoint is of the first generation
-    if not is_shared:  # each machine sees its own folder alone
-        monkeypatch.setattr(RunFolder, "machines", property(lambda self: [self]))
-    then = machines(run, after)
-    for source, _ in then:
-        source.restore(states[0])
-    again = generation(then, 1)
-    assert all(again), "no error"
-    own = [set(supervisor.played) for _, supervisor in then]
-    if is_shared:
-        assert own == [set()] * after, "what is recorded is not played again"
-        assert len({plan.positions for plan in again}) == 1
-    later = generation(then, 2)
-    assert sorted(n for _, one in then for n in one.played if n >= 12) == list(range(12, 18))
-    window = {plan.spec(0).source_segments for plan in later}
-    assert window == {None}, "all folders that are seen are read"
+def test_what_a_checkpoint_says_is_checked(run: RunFolder) -> None:
+    source, _ = generations(run)
+    source.restore({"history": [[300, 1], 200], "reference_shards": 0})  # the first by an older one
+    assert source.state()["history"] == [300, 200]
+    for history in ([1, -2], [True], ["4"], 5):
+        with pytest.raises((TypeError, ValueError)):
+            source.restore({"history": history, "reference_shards": 0})

@@ -93,7 +93,7 @@ def playing_speed(
     seconds: float,
     report_line: ReportLine,
 ) -> Speed:
-    """Positions on all machines together, from ``seconds`` of play on this one in ``run``.
+    """Positions from ``seconds`` of play in ``run``.
 
     Raises ConfigError for settings that cannot be played, or what a worker raises.
     """
@@ -103,9 +103,9 @@ def playing_speed(
     seating = Seating.of(config)._replace(turns=TURNS)
     meter = _PlayMeter(seconds, devices, report_line)
     with Supervisor(settings, run, devices, meter, seating=seating) as supervisor:
-        supervisor.play(file, seating.share(0, 0, config.nnodes))
+        supervisor.play(file, seating.segments(0, 1))
     assert meter.speed is not None
-    return meter.speed.on(config.nnodes)
+    return meter.speed
 
 
 class _PlayMeter:

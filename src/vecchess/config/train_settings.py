@@ -117,10 +117,10 @@ class TrainConfig(PlayConfig):
     iterations: Annotated[int, Field(ge=1, le=1 << 21)] = 10
     """Training iterations. Supervised learning reports once in each."""
     positions_per_iter: Annotated[int, Field(ge=1, le=1 << 40), OnResume.FIXED] = 19_200
-    """Positions played in an iteration, on all machines together; an equal number by each seat."""
+    """Positions played in an iteration; an equal number by each seat."""
     seats: Annotated[int, Field(ge=0, le=1 << 30), OnResume.FIXED] = 0
-    """Games in progress, on all machines together; 0: one for every 200 positions of an iteration.
-    Unfinished games go on in the next iteration. Twice the slots of all devices keeps them busy."""
+    """Games in progress; 0: one for every 200 positions of an iteration. Unfinished games go on in
+    the next iteration. Twice the slots of all devices keeps them busy."""
     lag: Annotated[int, Field(ge=0, le=1), OnResume.FIXED] = 0
     """1: an iteration is played while the one before is learnt, with the network from before that;
     0: playing and learning take turns (ppo and reinforce always do)."""

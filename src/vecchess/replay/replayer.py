@@ -15,7 +15,6 @@ from vecchess.config import BUILT_IN_NETS, DEFAULT_NET, PlayConfig, SelfplayConf
 from vecchess.config.settings import fixed_settings
 from vecchess.errors import DataError, NetworkError
 from vecchess.inference.source import Source, find
-from vecchess.replay.find_games import folders_of
 from vecchess.runtime.devices import Device, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.selfplay.games.finished_games import (
@@ -228,7 +227,7 @@ def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[
         if len(net) != SHA256_DIGITS:
             raise NetworkError(f"{net} played games of {run.path}: that is not a network of ours")
     began = _source_of(run)
-    kept = [file for part in folders_of(run) for file in sorted(part.nets.glob("*.safetensors"))]
+    kept = sorted(run.nets.glob("*.safetensors"))
     for net in missing:
         # those named by the hash first, so that most need not be read
         files = sorted(kept, key=lambda file: not net.startswith(file.stem))

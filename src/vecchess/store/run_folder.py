@@ -35,7 +35,6 @@ RUN_ID_FILE = "run_id"
 LAUNCH_FILE = "launch"
 LATEST = "nets/latest.json"
 """Names the newest network."""
-MACHINES = "machines"
 CUTS = "cuts"
 """The folder, beside that of the games, with those that a generation left unfinished."""
 _RUN_ID = re.compile("[0-9a-f]{32}")
@@ -72,21 +71,6 @@ class RunFolder:
             return self.config.is_file()
         except OSError as error:
             raise ConfigError(f"cannot look into {self.path}: {error.strerror}") from None
-
-    @property
-    def machines(self) -> list["RunFolder"]:
-        """The folders of the run's machines, as far as this one sees them; its own is among them.
-
-        That of machine 0 is the run's, the others lie in its folder "machines".
-        """
-        first = self.path.parents[1] if self.path.parent.name == MACHINES else self.path
-        others = sorted(first.glob(f"{MACHINES}/*"), key=lambda path: path.name.zfill(9))
-        return [RunFolder(path) for path in (first, *others)]
-
-    @property
-    def has_games(self) -> bool:
-        """Whether there is a manifest. Raises FileUnreadable where that cannot be seen now."""
-        return MANIFEST_NAME in retried(lambda: list_folder(self.games))
 
     @property
     def run_id(self) -> str:

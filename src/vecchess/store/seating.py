@@ -1,6 +1,6 @@
 """Generations of positions: how a training divides what it plays (decision 224).
 
-S seats play during the whole training, on all machines together. Seat s plays the games s, s + S,
+S seats play during the whole training. Seat s plays the games s, s + S,
 s + 2 S and so on, one after the other. In each generation it takes Q turns, a turn being a position
 that is judged and then moved from, resigned or adjudicated. Then the seat waits: its game goes on
 with the network of the next generation. So no device waits for the longest game.
@@ -40,17 +40,12 @@ class Seating(NamedTuple):
 
     @property
     def positions(self) -> int:
-        """Turns of a generation, on all machines together."""
+        """Turns of a generation."""
         return self.seats * self.turns
 
     def segments(self, first: int, end: int) -> IdSet:
         """The segments of the generations ``first`` to ``end`` - 1."""
         return IdSet([(first * self.seats, end * self.seats)])
-
-    def share(self, generation: int, node: int, num_nodes: int) -> IdSet:
-        """The segments of a generation that machine ``node`` of ``num_nodes`` plays."""
-        first, end = (self.seats * each // num_nodes for each in (node, node + 1))
-        return IdSet([(generation * self.seats + first, generation * self.seats + end)])
 
     def before(self, segments: IdSet) -> IdSet:
         """The segments of the same seats in the generation before; none before the first."""

@@ -10,11 +10,8 @@ from pathlib import Path
 from vecchess.errors import DataError, NetworkError
 from vecchess.inference.open_network import source_of
 from vecchess.inference.playable_net import PlayableNet
-from vecchess.runtime.atomic_write import write_atomically
-from vecchess.runtime.retried_read import read_file, retried
 from vecchess.selfplay.worker.networks import save_playable
 from vecchess.store.run_folder import LATEST, RunFolder
-from vecchess.train.distributed.ranks import Ranks
 
 
 @dataclass(frozen=True)
@@ -43,25 +40,11 @@ def publish(net: PlayableNet, run: RunFolder, samples: int, positions: int) -> P
     return newest
 
 
-def spread_latest(run: RunFolder, ranks: Ranks) -> None:
-    """Give the newest network of machine 0 to the machines that have none, or another: they may be
-    new. All ranks call it; ``run`` is the folder of this machine."""
-    if ranks.num_nodes == 1:
-        return
-    newest = latest_net(run) if ranks.is_main else None
-    data = ranks.broadcast_bytes(retried(lambda: read_file(newest.file)) if newest else b"")
-    facts = ranks.broadcast_object(
-        {"name": newest.name, "sha256": newest.sha256} if newest else None
-    )
-    if ranks.is_local_main and not _has_latest(run, facts["sha256"]):
-        name, sha256 = facts["name"], facts["sha256"]
-        file = run.nets / f"{name}.safetensors"
-        write_atomically(file, data)
-        mark_latest(run, name, sha256)
-
-
-def _has_latest(run: RunFolder, sha256: str) -> bool:
-    return (run.path / LATEST).exists() and latest_net(run).sha256 == sha256
+def forget_others(newest: PublishedNet) -> None:
+    """Remove all networks but the newest from its folder."""
+    for file in newest.file.parent.glob("*.safetensors"):
+        if file.name != newest.file.name:
+            file.unlink()
 
 
 def mark_latest(run: RunFolder, name: str, sha256: str) -> None:

@@ -20,9 +20,9 @@ from vecchess.selfplay.games.game_table import start_table
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
-from vecchess.store.run_folder import MACHINES, RunFolder
+from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import (
-    RunPins,
+    GAMES_VERSION,
     absolute_paths,
     changed_settings,
     check_resumable,
@@ -50,7 +50,8 @@ from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.distributed.shared_settings import OWN, settings_from_rank0
 from vecchess.train.executor import open_executor, selfplay_config
 from vecchess.train.initial_network import first_net, first_sizes
-from vecchess.train.publish import latest_net, spread_latest
+from vecchess.train.publish import latest_net
+from vecchess.train.run_copies import RunCopies, open_folder
 from vecchess.train.run_cost import RunCost, cost_before
 from vecchess.train.selfplay_source import SelfplaySource
 from vecchess.train.step.learner import Learner
@@ -92,16 +93,13 @@ def train_run(
     folder = run_dir or Path("runs") / f"train-{datetime.now():%Y%m%d-%H%M%S}"
     cluster = Cluster(config.nnodes, config.node_rank, config.master_addr, config.master_port)
     place = local_ranks(devices, cluster, os.environ)[0]
-    if flags is None:
-        run = _machine_folder(folder, place.node)
-        goes_on = resume or launch_id(os.environ)
-        kept = _with_kept_files(config, run) if goes_on else config
-        check_settings(kept, devices)
-    elif place.node == 0:
+    if place.node == 0 and flags is not None:
         raise ConfigError(
             f"{folder} is not a run: it has no config.toml; only further machines can do without, "
             "told --nnodes, --node-rank and --master-addr"
         )
+    if place.num_nodes == 1:
+        _check(config, folder, devices, resume)
     arguments = (
         config, folder, devices, resume, quiet, flags, stop or StopSignals(), prints_nothing,
     )  # fmt: skip
@@ -123,28 +121,26 @@ def train_rank(
     stop.set_action(OnSignal.SET_FLAG)
     given = settings_from_rank0(config, flags, ranks)
     ranks.require_same(given.model_dump_json(exclude=OWN))
+    if ranks.is_main and ranks.num_nodes > 1:  # others need none of the files that settings name
+        _check(config, folder, devices, resume)
     if launch := launch_id(os.environ):
         ranks.end_soon_if(lambda: bool(stop.reason))
     folder, resume = _shared_folder(folder, given, resume, ranks, launch)
-    run = _machine_folder(folder, ranks.node)
-    config = _with_kept_files(given, run) if resume else given
-    if flags is not None:
-        check_settings(config, devices)
-    quiet_here = prints_nothing or not ranks.is_local_main  # one rank a machine writes to stderr
-    console = note_console(quiet=quiet_here)
+    console = note_console(quiet=prints_nothing or not ranks.is_main)
     with ExitStack() as stack:
-        stack.enter_context(ranks.timeout(config.rank_timeout_s))  # that of rank 0's settings
+        stack.enter_context(ranks.timeout(given.rank_timeout_s))  # that of rank 0's settings
+        run = stack.enter_context(open_folder(folder, ranks))
         cost = RunCost.of_ranks(ranks, cost_before(run, not (resume and has_pins(run))))
         status = stack.enter_context(_open_run(run, given, resume, ranks, console, cost, stop))
+        copies = RunCopies(run, ranks)
+        copies.send_start()
         config = _with_kept_files(given, run)
         reporter = TrainReporter(config, console if ranks.is_main else None, quiet, status, cost)
         trainer, source = _open_trainer(
-            stack, config, run, ranks, stop, devices, reporter, console, quiet
+            stack, config, copies, ranks, stop, devices, reporter, console, quiet
         )
         state = TrainerState(trainer, source, _checkpoints(config, run, ranks))
         has_resumed = state.restore()
-        if has_resumed and trainer.progress.has_begun:
-            spread_latest(run, ranks)
         if ranks.is_main:
             _refuse_fewer_iterations(trainer)
             if launch:
@@ -168,7 +164,7 @@ def train_rank(
 def _open_trainer(
     stack: ExitStack,
     config: TrainConfig,
-    run: RunFolder,
+    copies: RunCopies,
     ranks: Ranks,
     stop: StopSignals,
     devices: list[Device],
@@ -180,12 +176,12 @@ def _open_trainer(
 
     Raises ConfigError or DataError where recorded games are wrong.
     """
-    learner = Learner(config, first_net(config).to(ranks.device), ranks)
+    run, learner = copies.run, Learner(config, first_net(config).to(ranks.device), ranks)
     if obstacle := obstacle_to_neurons(ranks.device):
         reporter.report_line(f"neurons learn in torch's own operators, which is slower: {obstacle}")
     if line := note_on_idle(config, ranks.world_size):
         reporter.note(line)
-    data = _recorded_games(config, run, ranks, reporter) if config.data else None
+    data = _recorded_games(config, copies, ranks, reporter) if config.data else None
     is_supervised = config.objective == "supervised" and data is not None
     loader = BatchLoader(
         data if is_supervised and data else ManifestShards(run.games, config.is_on_policy),
@@ -203,22 +199,25 @@ def _open_trainer(
     if is_supervised and data:
         return trainer, DatasetSource(config, ranks, loader, len(data))
     player = None
-    if ranks.is_local_main:
-        display = stack.enter_context(ProgressDisplay(console, quiet or not ranks.is_main))
+    if ranks.num_nodes > 1 and config.executor == "local":
+        reporter.note(f"{ranks.hosts[0]} plays alone, {ranks.num_nodes} machines learn")
+    if ranks.is_main:
+        display = stack.enter_context(ProgressDisplay(console, quiet))
         player = stack.enter_context(open_executor(trainer, devices, display, None))
     num_reference = len(data) if data else 0
-    return trainer, SelfplaySource(config, run, ranks, stop, player, num_reference)
+    return trainer, SelfplaySource(config, copies, ranks, stop, player, num_reference)
 
 
 def _recorded_games(
-    config: TrainConfig, run: RunFolder, ranks: Ranks, reporter: TrainReporter
+    config: TrainConfig, copies: RunCopies, ranks: Ranks, reporter: TrainReporter
 ) -> GivenShards:
-    """The games of ``--data``. One rank of a machine imports PGN files while the others wait."""
-    folder = run.path / "data"
+    """The games of ``--data``. Rank 0 imports PGN files, and sends them to other machines."""
+    folder = copies.run.path / "data"
     with ranks.timeout(IMPORT_TIMEOUT_S):
-        if ranks.is_local_main:
+        if ranks.is_main:
             import_data(config.data, folder, reporter.report_line)
         ranks.barrier()
+        copies.send_data()
     return GivenShards(shard_folders(config.data, folder))
 
 
@@ -232,11 +231,11 @@ def _open_run(
     cost: RunCost,
     stop: StopSignals,
 ) -> Iterator[StatusWriter | None]:
-    """Create, lock and pin a machine's folder; yields its status, also served to Prometheus, on
-    one rank of each machine. Raises ConfigError where machines have other files."""
+    """Create, lock and pin the run's folder; yields its status, also served to Prometheus, on rank
+    0. Raises ConfigError where machines have other versions of the games."""
     with ExitStack() as stack:
         status = None
-        if ranks.is_local_main:
+        if ranks.is_main:
             run.create()
             stack.enter_context(run.locked())
             status = stack.enter_context(StatusWriter(run, "train", cost.facts, stop.on_status))
@@ -247,18 +246,22 @@ def _open_run(
             for line in note_start(run, config):
                 status.add_note(line)
                 console.print(line)
-        ranks.barrier()
-        pins = RunPins.of(run).model_dump_json(exclude={"played_by"})
-        ranks.require_same(pins, "files, or version of the games,")
+        ranks.require_same(str(GAMES_VERSION), "version of the games")
         yield status
 
 
 def _with_kept_files(config: TrainConfig, run: RunFolder) -> TrainConfig:
-    """``config`` with what a machine's folder has kept in place of the files that it names."""
+    """``config`` with what the run has kept in place of the files that it names."""
     if not has_pins(run):
         return config
     data = kept_data(config.data, run.path / "data")
     return pinned(run, config).model_copy(update={"data": data})
+
+
+def _check(config: TrainConfig, folder: Path, devices: list[Device], resume: bool) -> None:
+    """``check_settings``, with what a run in ``folder`` that goes on has kept."""
+    goes_on = resume or launch_id(os.environ)
+    check_settings(_with_kept_files(config, RunFolder(folder)) if goes_on else config, devices)
 
 
 def check_settings(config: TrainConfig, devices: list[Device]) -> None:
@@ -306,6 +309,11 @@ def _shared_folder(
         run = RunFolder.existing(folder)
         if "objective" not in read_toml(run.config):
             raise ConfigError(f"{run.path} is no training run: it was made by vecchess selfplay")
+        if (run.path / "machines").is_dir():
+            raise ConfigError(
+                f"{run.path} was made on several machines by an older vecchess, which left games "
+                "on each: begin a new run, with --init-from its newest network"
+            )
         check_resumable(run, absolute_paths(config))
     found = ranks.broadcast_object({"folder": str(folder), "resume": resume})
     return Path(found["folder"]), bool(found["resume"])
@@ -317,11 +325,6 @@ def _refuse_fewer_iterations(trainer: Trainer) -> None:
         raise ConfigError(f"{done} iterations are done already: give --iterations {done} or more")
     if wanted == done:
         trainer.reporter.report_line(f"all {done} iterations are done: --iterations asks for more")
-
-
-def _machine_folder(folder: Path, node: int) -> RunFolder:
-    """The folder for a machine's games: the run's for machine 0, a folder in it for others."""
-    return RunFolder(folder if node == 0 else folder / MACHINES / str(node))
 
 
 def _checkpoints(config: TrainConfig, run: RunFolder, ranks: Ranks) -> CheckpointFolder | None:
@@ -342,7 +345,7 @@ def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:
         "steps": trainer.learner.steps,
         "samples": trainer.learner.samples,
         "positions": progress.positions,
-        "net": str(net.file),
+        "net": str(folder / "nets" / net.file.name),
         "sha256": net.sha256,
         "folded": trainer.learner.net.folded,
         "matches": progress.matches,

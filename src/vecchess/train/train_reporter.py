@@ -101,7 +101,7 @@ class LearningDisplay:
 class TrainReporter:
     """Prints lines, and writes the status and metrics of a run.
 
-    Only rank 0 prints lines and writes metrics; the first rank of each machine writes a status.
+    Only rank 0 prints lines, and writes metrics and a status.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from vecchess.store.run_folder import RunFolder
 from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import IterationPlan
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import publish
+from vecchess.train.publish import forget_others, publish
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.training_matches import TrainingMatches
@@ -69,7 +69,7 @@ class Trainer:
         reporter: TrainReporter,
         matches: TrainingMatches,
     ) -> None:
-        """``run`` is the folder of this machine, for games and networks."""
+        """``run``: what this machine has of the run."""
         self.config, self.run, self.ranks, self.stop = config, run, ranks, stop
         self.learner, self.loader = learner, loader
         self.reporter, self.matches = reporter, matches
@@ -198,7 +198,7 @@ class Trainer:
         return True
 
     def _publish(self) -> bool:
-        """Write the network to the folder of every machine, if the gate admits it.
+        """Write the network to the run, and to its copies, if the gate admits it.
 
         False where a stop came before the gate's decision; the next start repeats it.
         """
@@ -216,7 +216,10 @@ class Trainer:
         self.reporter.share_cost(self.ranks)
         if self.ranks.is_local_main:
             samples, positions = self.learner.samples, self.progress.positions
-            self.reporter.log_publish(publish(net, self.run, samples, positions))
+            newest = publish(net, self.run, samples, positions)
+            self.reporter.log_publish(newest)
+            if not self.ranks.is_main:
+                forget_others(newest)
         self.ranks.barrier()
         return True
 

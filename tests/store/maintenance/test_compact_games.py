@@ -99,7 +99,7 @@ def test_a_run_writes_and_a_training_reads_meanwhile(
     """Both hold the list of shards that was valid before, and go on with it."""
     run = made_run(tmp_path / "run")
     writer, source = run.manifest(), ManifestShards(run.games)
-    parts = source.parts(0, 36, 36)
+    parts = source.parts(0, 36)
     write = compact_games.write_shard
 
     def write_beside(*arguments: Any) -> str:
@@ -116,7 +116,7 @@ def test_a_run_writes_and_a_training_reads_meanwhile(
     assert not parts[0].shard.path.exists()
     old = np.concatenate([part.read().numbers for part in parts])
     assert sorted(old.tolist()) == list(range(36))
-    again = np.concatenate([part.read().numbers for part in source.parts(0, 36, 36)])
+    again = np.concatenate([part.read().numbers for part in source.parts(0, 36)])
     assert sorted(again.tolist()) == list(range(36))
 
 
@@ -225,10 +225,10 @@ def test_a_window_learns_from_the_same_positions(tmp_path: Path) -> None:
         entry = ShardEntry.of(name, sha256, part)
         Manifest(run.games).append(replace(entry, segments=entry.ids))
     window, later = (ReplayWindow(ManifestShards(run.games)) for _ in range(2))
-    window.update(22, 10, 12)
+    window.update(22, 10)
     compacted(run, 4)
-    window.update(18, 10, 8)  # it read the manifest before
-    later.update(18, 10, 8)
+    window.update(18, 10)  # it read the manifest before
+    later.update(18, 10)
     assert window.num_positions == later.num_positions > 0
     places = np.arange(window.num_positions)
     for one, other in ((window, later),):

@@ -87,12 +87,12 @@ def test_what_a_training_reads_is_spared(tmp_path: Path) -> None:
     write_needed(run.games, 12)
     done = prune(run.manifest(), before_game(30), is_training=True)
     assert (done.games, done.is_short) == (12, True)
-    parts = ManifestShards(run.games).parts(12, 36, 24)
+    parts = ManifestShards(run.games).parts(12, 36)
     assert sum(part.read().num_games for part in parts) == 24
     with pytest.raises(
-        DataError, match="has 24 of the segments 0 to 35, not 36: were games of the window"
+        DataError, match="lacks 12 of the segments 0 to 35: were games of the window"
     ):
-        ManifestShards(run.games).parts(0, 36, 36)
+        ManifestShards(run.games).parts(0, 36)
 
 
 def test_what_is_needed_is_read_back(tmp_path: Path) -> None:
@@ -117,11 +117,11 @@ def test_the_newest_stay_within_a_size(tmp_path: Path) -> None:
 def test_generations_are_counted_from_the_newest(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run")
     folder = GamesFolder(run.games, run.run_id, generation=9)
-    done = prune(run.manifest(), choice_of(folder, 1, 2, None), is_training=False)
+    done = prune(run.manifest(), choice_of(folder, 2, None), is_training=False)
     assert run.manifest().pruned == IdSet([(0, 18)])
     assert done.games == 18
     for both in ((None, None), (1, 1.0)):
         with pytest.raises(ConfigError, match="one of the two"):
-            choice_of(folder, 1, *both)
+            choice_of(folder, *both)
     with pytest.raises(ConfigError, match="no generations"):
-        choice_of(GamesFolder(run.games, run.run_id), 1, 2, None)
+        choice_of(GamesFolder(run.games, run.run_id), 2, None)

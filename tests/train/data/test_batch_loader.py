@@ -162,8 +162,8 @@ def test_shards_are_read_by_all_threads_and_once(folder) -> None:
     meeting, read = threading.Barrier(2, timeout=20), list[str]()
 
     class MeetingShards(GivenShards):
-        def parts(self, first: int, end: int, num: int | None = None) -> list:
-            return [Part(*part) for part in super().parts(first, end, num)]
+        def parts(self, first: int, end: int) -> list:
+            return [Part(*part) for part in super().parts(first, end)]
 
     class Part(replay_window.ShardPart):
         def read(self) -> GameRecords:
@@ -201,9 +201,9 @@ def test_errors_in_games_come_back_from_threads(folder) -> None:
 def test_a_manifest_may_grow(tmp_path, folder) -> None:
     with (
         BatchLoader(ManifestShards(tmp_path / "none yet")) as loader,
-        pytest.raises(DataError, match="has 0 of the segments 0 to 3, not 4"),
+        pytest.raises(DataError, match="lacks 4 of the segments 0 to 3"),
     ):
-        list(loader.batches(specs(1, source_segments=4)))
+        list(loader.batches(specs(1)))
 
 
 def test_columns_own_the_memory_they_lie_in(folder) -> None:

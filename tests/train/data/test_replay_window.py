@@ -1,7 +1,6 @@
 """The replay window: its content depends on the shards asked for, and bad shards are skipped."""
 
 import hashlib
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -97,10 +96,10 @@ def test_everything_in_order(folder, parts) -> None:
     assert np.array_equal(planes_of(window), planes_in(parts[:4]))
     window.update(2 * SHARDS)
     assert np.array_equal(planes_of(window), planes_in(parts))
-    window.update(10, 6, num_segments=4)
+    window.update(10, 6)
     assert np.array_equal(planes_of(window), planes_in(parts[3:5]))
-    with pytest.raises(DataError, match=r"has 12 of the segments 0 to 13, not 14"):
-        window.update(14, num_segments=14)
+    with pytest.raises(DataError, match=r"lacks 2 of the segments 0 to 13"):
+        window.update(14)
 
 
 def test_the_shard_that_a_game_is_in_does_not_matter(records, folder, parts, tmp_path) -> None:
@@ -121,26 +120,6 @@ def test_the_shard_that_a_game_is_in_does_not_matter(records, folder, parts, tmp
     assert np.array_equal(planes_of(window), planes_in([records.take(order[5:6])]))
 
 
-def test_folders_of_other_machines_are_read_where_their_number_has_changed(
-    folder, parts, tmp_path
-) -> None:
-    """Machine 0 has the first three shards, machine 1 the others, and those of machine 0 too."""
-    folders = [tmp_path / "run", tmp_path / "run/machines/1"]
-    for place, own in zip(folders, (range(3), range(SHARDS)), strict=True):
-        (place / "games").mkdir(parents=True)
-        manifest = Manifest(place / "games")
-        for index in own:
-            file = f"{index}.npz"
-            shutil.copy(folder / file, place / "games" / file)
-            manifest.append(Manifest(folder).entries[index])
-    for place in folders:
-        window = ReplayWindow(ManifestShards(place / "games"))
-        window.update(12)
-        assert np.array_equal(planes_of(window), planes_in(parts))
-    window.update(4, 0, 4)
-    assert np.array_equal(planes_of(window), planes_in(parts[:2]))
-
-
 def test_shards_may_be_joined_while_a_window_moves(records, folder, parts) -> None:
     """Another process rewrites the manifest; what is asked for are games, not files."""
     window, plain = ReplayWindow(ManifestShards(folder)), ReplayWindow(ManifestShards(folder))
@@ -152,8 +131,8 @@ def test_shards_may_be_joined_while_a_window_moves(records, folder, parts) -> No
     for index in range(5):
         (folder / f"{index}.npz").unlink()
     for end, first in ((10, 0), (12, 10), (12, 0)):
-        window.update(end, first, end - first)
-        plain.update(end, first, end - first)
+        window.update(end, first)
+        plain.update(end, first)
         assert np.array_equal(planes_of(window), planes_of(plain))
     assert np.array_equal(planes_of(window), planes_in(parts))
 
@@ -246,7 +225,7 @@ def test_unfinished_games_are_learnt_from_beside_the_others(records, tmp_path) -
     sources = [ManifestShards(run.games, unfinished) for unfinished in (True, False)]
     both, alone = (ReplayWindow(source, SampleRules(newest_only=True)) for source in sources)
     for window in (both, alone):
-        window.update(4, 0, 4)
+        window.update(4)
     assert alone.num_positions == len(newest_plies(ended))
     assert both.num_positions == alone.num_positions + len(newest_plies(waiting))
     assert np.array_equal(planes_of(both)[: alone.num_positions], planes_of(alone))

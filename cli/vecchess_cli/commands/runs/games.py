@@ -23,9 +23,9 @@ def info(runs: Runs, json: Json = False) -> None:
 
     Example:  vecchess games info runs/first
     """
-    from vecchess.store.maintenance.games_folder import games_folders, games_info
+    from vecchess.store.maintenance.games_folder import games_info
 
-    found = [games_info(run, games_folders(run)) for run in runs]
+    found = [games_info(run) for run in runs]
     for facts in found:
         events = [_event_row(event) for event in facts["events"]]
         print_facts(results(json), facts | {"events": events})
@@ -43,15 +43,14 @@ def verify(runs: Runs, quiet: Quiet = False, json: Json = False) -> int:
     Example:  vecchess games verify runs/first runs/second
     """
     from vecchess.runtime.progress import ProgressDisplay
-    from vecchess.store.maintenance.games_folder import games_folders
+    from vecchess.store.maintenance.games_folder import games_folder
     from vecchess.store.maintenance.verify_games import verify as verify_folder
 
     found = []
     with ProgressDisplay(notes(), quiet) as display:
-        for run in runs:
-            for folder in games_folders(run):
-                show = lambda file: display.update(lambda: f"reading {file}")  # noqa: E731
-                found.append(verify_folder(folder.path, folder.run_id, show))
+        for folder in map(games_folder, runs):
+            show = lambda file: display.update(lambda: f"reading {file}")  # noqa: E731
+            found.append(verify_folder(folder.path, folder.run_id, show))
     for each in found:
         gaps = "; ".join(f"{first} to {end - 1}" for first, end in each.gaps[:MOST_GAPS])
         lines = each.to_dict() | {"gaps": gaps + " and more" * (len(each.gaps) > MOST_GAPS)}
@@ -82,22 +81,21 @@ def compact(
     Example:  vecchess games compact runs/first
     """
     from vecchess.store.maintenance.compact_games import compact as compact_folder
-    from vecchess.store.maintenance.games_folder import games_folders
+    from vecchess.store.maintenance.games_folder import games_folder
     from vecchess.store.manifest import Manifest
 
     found = []
-    for run in runs:
-        for folder in games_folders(run):
-            size = shard_games or folder.shard_games
-            done = compact_folder(
-                Manifest(folder.path, must_exist=True), folder.run_id, size, folder.generation, note
-            )
-            found.append({"folder": str(folder.path), **vars(done)})
-            results(json).print(
-                f"{folder.path}: {done.shards_before:,} shards before, {done.shards_after:,} now; "
-                f"{done.games:,} games moved",
-                markup=False,
-            )
+    for folder in map(games_folder, runs):
+        size = shard_games or folder.shard_games
+        done = compact_folder(
+            Manifest(folder.path, must_exist=True), folder.run_id, size, folder.generation, note
+        )
+        found.append({"folder": str(folder.path), **vars(done)})
+        results(json).print(
+            f"{folder.path}: {done.shards_before:,} shards before, {done.shards_after:,} now; "
+            f"{done.games:,} games moved",
+            markup=False,
+        )
     if json:
         print_json({"schema": SCHEMA, "folders": found})
 
@@ -124,27 +122,25 @@ def prune(
 
     Example:  vecchess games prune runs/taught --keep-generations 40 --dry-run
     """
-    from vecchess.store.maintenance.games_folder import games_folders
+    from vecchess.store.maintenance.games_folder import games_folder
     from vecchess.store.maintenance.prune_games import choice_of
     from vecchess.store.maintenance.prune_games import prune as prune_folder
     from vecchess.store.manifest import Manifest
 
     found = []
-    for run in runs:
-        folders = games_folders(run)
-        for folder in folders:
-            choose = choice_of(folder, len(folders), keep_generations, keep_gb)
-            done = prune_folder(
-                Manifest(folder.path, must_exist=True), choose, folder.generation > 0, dry_run
-            )
-            found.append({"folder": str(folder.path), **done.to_dict()})
-            words = "would be deleted" if dry_run else "deleted"
-            more = "; a training still reads the others" if done.is_short else ""
-            results(json).print(
-                f"{folder.path}: {done.games:,} games in {done.shards:,} shards {words}, "
-                f"{done.num_bytes / 1e9:.3f} GB; {done.bytes_left / 1e9:.3f} GB stay{more}",
-                markup=False,
-            )
+    for folder in map(games_folder, runs):
+        choose = choice_of(folder, keep_generations, keep_gb)
+        done = prune_folder(
+            Manifest(folder.path, must_exist=True), choose, folder.generation > 0, dry_run
+        )
+        found.append({"folder": str(folder.path), **done.to_dict()})
+        words = "would be deleted" if dry_run else "deleted"
+        more = "; a training still reads the others" if done.is_short else ""
+        results(json).print(
+            f"{folder.path}: {done.games:,} games in {done.shards:,} shards {words}, "
+            f"{done.num_bytes / 1e9:.3f} GB; {done.bytes_left / 1e9:.3f} GB stay{more}",
+            markup=False,
+        )
     if json:
         print_json({"schema": SCHEMA, "dry_run": dry_run, "folders": found})
 

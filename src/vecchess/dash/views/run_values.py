@@ -84,7 +84,7 @@ def status_values(status: RunStatus) -> dict[str, Any]:
 
 FEWEST, MOST = 2, 2000
 """Bounds of the number of lines in one answer."""
-NOT_SHOWN = ("schema", "kind", "lengths", "loads")
+NOT_SHOWN = ("schema", "kind", "lengths")
 
 
 def series_columns(series: Series, kind: str, most: int) -> dict[str, Any]:

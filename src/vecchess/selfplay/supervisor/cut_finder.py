@@ -18,35 +18,21 @@ class CutSource(Protocol):
 
 
 class CutFinder:
-    """The cuts of one machine, and of the run's other machines where it sees their folders."""
+    """The cuts of a run."""
 
     def __init__(self, run: RunFolder, manifest: Manifest, seating: Seating) -> None:
-        """``manifest``: this machine's. The others' are read when its own lacks something."""
+        """``manifest``: that of the run."""
         self._run, self._manifest, self._seating = run, manifest, seating
 
     def files_for(self, segments: IdSet) -> list[tuple[Path, str]]:
         """The files with the games that ``segments``, of one generation, go on with, as far as they
-        are to be found, and the sha256 of each."""
-        wanted = self._seating.before(segments)
-        files, left = _cuts_in(self._run, self._manifest, wanted)
-        for other in self._run.machines if left else ():
-            if other.path != self._run.path and other.has_games:
-                found, left = _cuts_in(other, other.manifest(), left)
-                files += found
-        return files
-
-
-def _cuts_in(
-    run: RunFolder, manifest: Manifest, wanted: IdSet
-) -> tuple[list[tuple[Path, str]], IdSet]:
-    """The files with the games that ``wanted`` segments left, and the segments that are missing."""
-    entries = [each for each in manifest.entries_of(wanted) if each.cut]
-    files = [(run.cuts / entry.file, entry.cut) for entry in entries]
-    return files, wanted - IdSet.union(entry.segments for entry in entries)
+        are recorded, and the sha256 of each."""
+        entries = self._manifest.entries_of(self._seating.before(segments))
+        return [(self._run.cuts / each.file, each.cut) for each in entries if each.cut]
 
 
 def remove_cuts(run: RunFolder, first_needed: int) -> None:
-    """Remove the cuts of segments before ``first_needed``, and those that no manifest lists.
+    """Remove the cuts of segments before ``first_needed``, and those that are listed nowhere.
 
     No worker may be writing.
     """

@@ -1,4 +1,4 @@
-"""The folders of games of a run, or of imported games, and what they hold: ``games info``."""
+"""The folder of games of a run, or of imported games, and what it holds: ``games info``."""
 
 import shutil
 from contextlib import suppress
@@ -9,13 +9,11 @@ from typing import Any
 from vecchess.config import read_toml
 from vecchess.config.selfplay_settings import PlayConfig
 from vecchess.errors import ConfigError
-from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import MANIFEST_NAME, Manifest
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import read_log
 from vecchess.store.seating import Seating
 from vecchess.store.shard import NO_RUN
-from vecchess.store.stats import GameStats
 
 
 @dataclass(frozen=True)
@@ -30,10 +28,10 @@ class GamesFolder:
     """Segments of an iteration of a training; 0: no training."""
 
 
-def games_folders(place: Path) -> list[GamesFolder]:
-    """The folders of games of ``place``: those of all machines of a run, or imported games.
+def games_folder(place: Path) -> GamesFolder:
+    """The folder of games of ``place``, a run or imported games.
 
-    Raises ConfigError where there are none, DataError where a run's id is lost.
+    Raises ConfigError where there is none, DataError where a run's id is lost.
     """
     run = RunFolder(place)
     if run.has_begun:
@@ -42,37 +40,29 @@ def games_folders(place: Path) -> list[GamesFolder]:
         shard_games = int(values.get("shard_games", usual))
         plays = "objective" in values and values["objective"] != "supervised"
         generation = Seating.of(values).seats if plays else 0
-        return [
-            GamesFolder(each.games, each.run_id, shard_games, generation) for each in run.machines
-        ]
+        return GamesFolder(run.games, run.run_id, shard_games, generation)
     if (place / MANIFEST_NAME).is_file():
-        return [GamesFolder(place, NO_RUN)]
+        return GamesFolder(place, NO_RUN)
     raise ConfigError(f"{place} is neither a run nor a folder of imported games")
 
 
 NUM_EVENTS = 20
 
 
-def games_info(place: Path, folders: list[GamesFolder]) -> dict[str, Any]:
-    """The facts about the ``folders`` of a run at ``place``, as plain values.
+def games_info(place: Path) -> dict[str, Any]:
+    """The facts about the games of ``place``, as plain values.
 
-    Raises DataError where a manifest is damaged or cannot be read.
+    Raises as ``games_folder``, and DataError where the manifest is damaged or cannot be read.
     """
-    stats, pruned, missing, ids = GameStats(), 0, 0, list[IdSet]()
-    shards = small = num_bytes = 0
-    for folder in folders:
-        manifest = Manifest(folder.path, must_exist=True)
-        stats.add(manifest.stats)
-        pruned += len(manifest.pruned)
-        ids.append(manifest.ids)
-        shards += len(manifest.entries)
-        small += sum(entry.stats.games < folder.shard_games for entry in manifest.entries)
-        for entry in manifest.entries:
-            try:
-                num_bytes += (folder.path / entry.file).stat().st_size
-            except OSError:
-                missing += 1
-    recorded = IdSet.union(ids)
+    folder = games_folder(place)
+    manifest = Manifest(folder.path, must_exist=True)
+    stats, recorded, entries = manifest.stats, manifest.ids, manifest.entries
+    missing = num_bytes = 0
+    for entry in entries:
+        try:
+            num_bytes += (folder.path / entry.file).stat().st_size
+        except OSError:
+            missing += 1
     free: int | None = None
     with suppress(OSError):
         free = shutil.disk_usage(place).free
@@ -83,9 +73,9 @@ def games_info(place: Path, folders: list[GamesFolder]) -> dict[str, Any]:
         "first_game": recorded.span[0],
         "end_game": recorded.span[1],
         "gaps": len(recorded.ranges) - 1 if len(recorded) else 0,
-        "pruned_games": pruned,
-        "shards": shards,
-        "small_shards": small,
+        "pruned_games": len(manifest.pruned),
+        "shards": len(entries),
+        "small_shards": sum(each.stats.games < folder.shard_games for each in entries),
         "missing_shards": missing,
         "bytes": num_bytes,
         "disk_free_bytes": free,

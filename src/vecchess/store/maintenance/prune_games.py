@@ -105,17 +105,15 @@ def down_to(most_bytes: float) -> Choice:
     return choose
 
 
-def choice_of(
-    folder: GamesFolder, num_folders: int, keep_generations: int | None, keep_gb: float | None
-) -> Choice:
-    """What is to be deleted of a folder, one of a run's ``num_folders``, which share ``keep_gb``.
+def choice_of(folder: GamesFolder, keep_generations: int | None, keep_gb: float | None) -> Choice:
+    """What is to be deleted of a folder.
 
     Raises ConfigError where not exactly one of the two is given, or there are no generations.
     """
     if (keep_generations is None) == (keep_gb is None):
         raise ConfigError("give --keep-generations or --keep-gb: one of the two")
     if keep_gb is not None:
-        return down_to(keep_gb * GB / num_folders)
+        return down_to(keep_gb * GB)
     if not folder.generation:
         raise ConfigError(f"{folder.path} has no generations, for no training plays: use --keep-gb")
     end = Manifest(folder.path, must_exist=True).segments.span[1]

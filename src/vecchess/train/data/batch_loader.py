@@ -107,7 +107,7 @@ class BatchLoader:
         return self._window.num_positions
 
     def _update(self, spec: BatchSpec) -> None:
-        self._window.update(spec.source_end, spec.source_first, spec.source_segments)
+        self._window.update(spec.source_end, spec.source_first)
         if spec.reference_share:
             self._reference.update(spec.num_reference_shards)
 

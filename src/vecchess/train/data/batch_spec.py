@@ -54,9 +54,6 @@ class BatchSpec:
     source_first: int = 0
     """What the source has before is not in the window: an on-policy step learns from its own games
     alone."""
-    source_segments: int | None = None
-    """Segments that the source has in between; None: any number, in the folders of all machines
-    that this one sees."""
     first_position: int = 0
     """Positions of the window before it are not drawn."""
     end_position: int | None = None
@@ -118,7 +115,7 @@ class IterationPlan:
     spec: Callable[[int], BatchSpec]
     """Maps an update's number within the run to its batch, the whole of it."""
     positions: int
-    """Positions played, or read, since the run began, on all machines."""
+    """Positions played, or read, since the run began."""
     facts: dict[str, Any] = field(default_factory=dict)
     """Facts about the games, for ``metrics.jsonl``."""
 

@@ -52,38 +52,28 @@ class ManifestShards:
     def __init__(self, folder: Path, with_unfinished: bool = False) -> None:
         """``with_unfinished``: the segments' unfinished games too. They are read later."""
         self._run, self._with_unfinished = RunFolder(folder.parent), with_unfinished
-        self._manifests: dict[Path, Manifest] = {}
+        self._manifest: Manifest | None = None
 
-    def parts(self, first: int, end: int, num_segments: int | None = None) -> list[ShardPart]:
-        """The segments ``first`` to ``end`` - 1, ``num_segments`` of them.
+    def parts(self, first: int, end: int) -> list[ShardPart]:
+        """The segments ``first`` to ``end`` - 1.
 
-        None: as many as there are, in the folders of all machines that this one sees. Raises
-        DataError where the manifest lists another number of them, is damaged, or cannot be read.
+        Raises DataError where the manifest lacks some of them, is damaged, or cannot be read.
         """
-        wanted, parts = IdSet([(first, end)]), list[ShardPart]()
-        for run in self._run.machines if num_segments is None else [self._run]:
-            entries = self._refreshed(run).entries_of(wanted)
-            wanted -= IdSet.union(entry.segments for entry in entries)
-            parts += [self._part(run, entry) for entry in entries]
-        found = end - first - len(wanted)
-        if num_segments not in (None, found):
-            raise DataError(
-                f"{self._run.games} has {found:,} of the segments {first:,} to {end - 1:,}, not "
-                f"{num_segments:,}: were games of the window pruned? Resume from a later "
-                "checkpoint, or with a smaller window"
-            )
-        return parts
-
-    def _refreshed(self, run: RunFolder) -> Manifest:
-        manifest = self._manifests.get(run.path)
-        if manifest is None:
-            manifest = self._manifests[run.path] = Manifest(run.games)
+        manifest = self._manifest = self._manifest or Manifest(self._run.games)
         manifest.refresh()
-        return manifest
+        entries = manifest.entries_of(IdSet([(first, end)]))
+        lost = IdSet([(first, end)]) - IdSet.union(entry.segments for entry in entries)
+        if lost:
+            raise DataError(
+                f"{self._run.games} lacks {len(lost):,} of the segments {first:,} to {end - 1:,}: "
+                "were games of the window pruned? Resume from a later checkpoint, or with a "
+                "smaller window"
+            )
+        return [self._part(manifest, entry) for entry in entries]
 
-    def _part(self, run: RunFolder, entry: ShardEntry) -> ShardPart:
-        cut = (run.cuts / entry.file, entry.cut) if self._with_unfinished else None
-        return ShardPart(self._manifests[run.path].shard(entry), cut)
+    def _part(self, manifest: Manifest, entry: ShardEntry) -> ShardPart:
+        cut = (self._run.cuts / entry.file, entry.cut) if self._with_unfinished else None
+        return ShardPart(manifest.shard(entry), cut)
 
 
 class GivenShards:
@@ -97,7 +87,7 @@ class GivenShards:
         """The number of shards."""
         return len(self._shards)
 
-    def parts(self, first: int, end: int, num_segments: int | None = None) -> list[ShardPart]:
+    def parts(self, first: int, end: int) -> list[ShardPart]:
         """Shards ``first`` to ``end`` - 1, in the order of the places. Raises DataError where there
         are fewer."""
         if end > len(self._shards):
@@ -112,8 +102,8 @@ ShardSource = ManifestShards | GivenShards
 class ReplayWindow:
     """Games in memory, with an index of the positions to learn from.
 
-    Positions are numbered from 0 in the order of the games' numbers. Those of a run follow folder
-    by folder; given places lie side by side, so that the last positions are the last of each.
+    Positions are numbered from 0 in the order of the games' numbers; given places lie side by side,
+    so that the last positions are the last of each.
     Which shard a game ended up in depends on timing and does not matter (decision 75).
     """
 
@@ -156,16 +146,16 @@ class ReplayWindow:
         self.num_positions = int(self._ends[-1]) if len(games) else 0
         """Positions to learn from."""
 
-    def update(self, end: int, first: int = 0, num_segments: int | None = None) -> None:
+    def update(self, end: int, first: int = 0) -> None:
         """Hold what the source has from ``first`` to ``end`` - 1, and nothing else.
 
-        A copy of the window that was made before stays as it was. num_segments: see
-        ``ManifestShards.parts``. Raises DataError where the source has less, and FileUnreadable
-        where a shard cannot be read. A bad shard is reported and counts as empty.
+        A copy of the window that was made before stays as it was. Raises DataError where the source
+        has less, and FileUnreadable where a shard cannot be read. A bad shard is reported and
+        counts as empty.
         """
         if (first, end) == self._held:
             return
-        bounds, before = (first, end, num_segments), self._kept
+        bounds, before = (first, end), self._kept
         (parts,) = self._map(lambda bounds: self._source.parts(*bounds), [bounds])
         new = [part for part in dict.fromkeys(parts) if part not in before]
         read = before | dict(zip(new, self._map(self._read, new), strict=True))

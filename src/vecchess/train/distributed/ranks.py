@@ -52,7 +52,7 @@ class Heartbeat(NamedTuple):
     stop: str
     """Why some rank was asked to stop, "SIGTERM" for instance; "" where none was."""
     all_done: bool
-    """Whether the leaders of all machines are done."""
+    """Whether all ranks are done."""
 
 
 class Ranks:
@@ -70,9 +70,9 @@ class Ranks:
         self.node, self.num_nodes = info.node, info.num_nodes
         self.device = device
         self.is_main = info.rank == 0
-        """Rank 0: it alone writes, and prints for all."""
+        """Rank 0: it alone plays and writes, and prints for all."""
         self.is_local_main = info.local_rank == 0
-        """Leader of its machine: parent of the machine's workers and of its other ranks."""
+        """Leader of its machine: parent of its other ranks, writer of its copy of the run."""
         self._control, self._timeout_s = control, timeout_s
 
     @classmethod
@@ -147,10 +147,10 @@ class Ranks:
         """Exchange stop requests; called about once a second in play, and between updates.
 
         It returns when the last rank has called it, so ranks that only wait may call it in a plain
-        loop. ``is_done`` counts for leaders of machines alone. Raises RankLost that names ranks
-        that died or did not call it within the time-out, and their hosts.
+        loop. Raises RankLost that names ranks that died or did not call it within the time-out, and
+        their hosts.
         """
-        beats = self._exchange("heartbeat", [stop_reason, is_done or not self.is_local_main])
+        beats = self._exchange("heartbeat", [stop_reason, is_done])
         reasons = [reason for reason, _ in beats if reason]
         return Heartbeat(reasons[0] if reasons else "", all(done for _, done in beats))
 
