@@ -10,6 +10,7 @@ from typing import Any
 from vecchess.arena.ratings.sprt import Sprt
 from vecchess.config import TrainConfig, read_toml, to_toml
 from vecchess.errors import ConfigError
+from vecchess.fleet.fleet_run import GamesRefuted
 from vecchess.importers.recorded_places import check_places
 from vecchess.ports.prometheus import metrics_endpoint
 from vecchess.runtime.devices import Device, parse_gpus, seen_among
@@ -19,6 +20,7 @@ from vecchess.runtime.terminal import CleanConsole, note_console
 from vecchess.selfplay.games.game_table import start_table
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
+from vecchess.store.manifest import path_refusals
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import (
@@ -31,6 +33,7 @@ from vecchess.store.run_pins import (
     pin_run,
     pinned,
 )
+from vecchess.store.seating import Seating
 from vecchess.store.status_file import StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
@@ -127,8 +130,32 @@ def train_rank(
         ranks.end_soon_if(lambda: bool(stop.reason))
     folder, resume = _shared_folder(folder, given, resume, ranks, launch)
     console = note_console(quiet=prints_nothing or not ranks.is_main)
+    with ranks.timeout(given.rank_timeout_s):  # that of rank 0's settings
+        while True:
+            try:
+                return _train(ranks, given, folder, devices, resume, quiet, stop, console)
+            except GamesRefuted as error:  # all ranks get it
+                resume = True
+                if ranks.is_main:
+                    go_back(RunFolder(folder), error.generation, Seating.of(given).seats)
+                    console.print(f"{error}: the training goes back to before it", markup=False)
+                ranks.barrier()
+
+
+def _train(
+    ranks: Ranks,
+    given: TrainConfig,
+    folder: Path,
+    devices: list[Device],
+    resume: bool,
+    quiet: bool,
+    stop: StopSignals,
+    console: CleanConsole,
+) -> dict[str, Any]:
+    """Train from the newest checkpoint on; returns the rank's summary. Raises GamesRefuted, on all
+    ranks, where games that were learnt from are wrong."""
+    launch = launch_id(os.environ)
     with ExitStack() as stack:
-        stack.enter_context(ranks.timeout(given.rank_timeout_s))  # that of rank 0's settings
         run = stack.enter_context(open_folder(folder, ranks))
         cost = RunCost.of_ranks(ranks, cost_before(run, not (resume and has_pins(run))))
         status = stack.enter_context(_open_run(run, given, resume, ranks, console, cost, stop))
@@ -140,7 +167,7 @@ def train_rank(
             stack, config, copies, ranks, stop, devices, reporter, console, quiet
         )
         state = TrainerState(trainer, source, _checkpoints(config, run, ranks))
-        has_resumed = state.restore()
+        state.restore()
         if ranks.is_main:
             _refuse_fewer_iterations(trainer)
             if launch:
@@ -148,7 +175,7 @@ def train_rank(
             changes = run.write_config(to_toml(absolute_paths(given)))
             if status is not None:
                 status.log.write_changes(changes)
-            since = trainer.position if has_resumed else None
+            since = trainer.position if resume else None
             reporter.log = stack.enter_context(
                 closing(MetricsLog(run.path, since, reporter.report_line))
             )
@@ -159,6 +186,23 @@ def train_rank(
         if status is not None:
             status.finish(summary)
     return summary
+
+
+def go_back(run: RunFolder, generation: int, seats: int) -> None:
+    """Forget all that follows from the games of a generation, and these: checkpoints, then games.
+
+    Raises DataError where the disk refuses; what is left then is forgotten by the next start.
+    """
+    CheckpointFolder(run.path / "checkpoints").forget_from(generation)
+    manifest = run.manifest()
+    with manifest.locked():
+        kept = [entry for entry in manifest.entries if entry.segments.span[1] <= generation * seats]
+        gone = {entry.file for entry in manifest.entries} - {entry.file for entry in kept}
+        manifest.replace(kept)
+    for file in gone:
+        with path_refusals(run.games / file):
+            (run.games / file).unlink(missing_ok=True)
+            (run.cuts / file).unlink(missing_ok=True)
 
 
 def _open_trainer(
@@ -330,7 +374,9 @@ def _refuse_fewer_iterations(trainer: Trainer) -> None:
 def _checkpoints(config: TrainConfig, run: RunFolder, ranks: Ranks) -> CheckpointFolder | None:
     if not ranks.is_main:
         return None
-    return CheckpointFolder(run.path / "checkpoints", config.keep_checkpoints, config.keep_every)
+    checks = config.executor != "local" and config.verify_share > 0
+    kept = config.keep_checkpoints, config.keep_every
+    return CheckpointFolder(run.path / "checkpoints", *kept, keep_first=checks)
 
 
 def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:

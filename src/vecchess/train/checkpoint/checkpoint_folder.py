@@ -12,6 +12,7 @@ file cannot run code or declare more memory than it has (decision 178). Its meta
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -98,14 +99,17 @@ def _digest(tensors: Mapping[str, Tensor], entry: Mapping[str, Any]) -> str:
 class CheckpointFolder:
     """The checkpoints of one run. Only rank 0 writes."""
 
-    def __init__(self, path: Path, keep_last: int = 3, keep_every: int = 0) -> None:
+    def __init__(
+        self, path: Path, keep_last: int = 3, keep_every: int = 0, keep_first: bool = False
+    ) -> None:
         """Keep the last ``keep_last`` (at least 1), and those of every ``keep_every``th iteration.
 
-        ``keep_every`` 0 keeps no others. The folder need not exist yet.
+        ``keep_every`` 0 keeps no others. keep_first: the very first too, for a training that may
+        have to go back to it. The folder need not exist yet.
         """
         self.path = path
         self._keep_last = max(keep_last, 1)
-        self._keep_every = keep_every
+        self._keep_every, self._keep_first = keep_every, keep_first
 
     def file_of(self, iteration: int, update: int) -> Path:
         """The checkpoint after so many iterations and updates."""
@@ -125,6 +129,23 @@ class CheckpointFolder:
                 f"{error}; earlier checkpoints are as they were: make room, then --resume"
             ) from None
         self._prune(file)
+
+    def forget_from(self, iteration: int) -> None:
+        """Remove the checkpoints that learnt from the games of ``iteration``, 0 first, or of later
+        ones; those that cannot be read too. Raises DataError where that fails."""
+        for file in self._files():
+            done, _ = _progress(file)
+            with suppress(DataError):
+                if done < iteration:
+                    continue
+                if done == iteration:
+                    values = decode_checkpoint(_read_whole(file))[1].get("values", {})
+                    if values.get("iteration_step") == 0:
+                        continue
+            try:
+                file.unlink()
+            except OSError as error:
+                raise path_write_error(file, error) from None
 
     def latest(self, report_line: ReportLine) -> bytes | None:
         """The content of the newest checkpoint that is whole; None where there are no checkpoints.
@@ -167,6 +188,8 @@ class CheckpointFolder:
         """Remove old checkpoints, but ``newest``: after a damaged one it is not the last."""
         files = self._files()
         kept = {newest, *files[-self._keep_last :]}
+        if self._keep_first:
+            kept.add(files[0])
         if self._keep_every:  # the last one of such an iteration
             by_iteration = {_progress(file)[0]: file for file in files}
             kept |= {file for i, file in by_iteration.items() if i % self._keep_every == 0}
