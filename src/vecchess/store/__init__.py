@@ -11,6 +11,7 @@ replay_positions  positions and moves of recorded games, by playing them again
 targets           recorded policy targets, mapped onto legal moves
 block_file        the result of a block of a training, as one object
 object_store      objects in a folder or a bucket: s3://, gs://, az://, file://
+run_mirror        a run at a URL, and its copy in a folder of this machine
 inflight          games in progress, saved to be resumed
 id_set            sets and ranges of game numbers
 metrics           ``metrics.jsonl`` and TensorBoard

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from vecchess.errors import DataError
 
 HEAD_BYTES = 16
+BLOCKS = "fleet/blocks/"
 _MAGIC = b"VCBLOCK1"
 PLAYER_NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,62}", re.ASCII)
 """What names a player: one word, so that it may stand in the name of a file."""
@@ -57,7 +58,7 @@ class BlockName(NamedTuple):
 
 def blocks_of(task: int) -> str:
     """What the names of all results of a task begin with."""
-    return f"fleet/blocks/{task:06d}/"
+    return f"{BLOCKS}{task:06d}/"
 
 
 def pack_block(shard: bytes, cut: bytes = b"") -> bytes:
