@@ -8,6 +8,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from functools import cache, wraps
 from inspect import Parameter
@@ -21,7 +22,9 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperCommand, TyperGroup
 
 from vecchess.config.settings import Settings, flag, leaf_fields
-from vecchess_cli.output import Json
+from vecchess.errors import ConfigError
+from vecchess.runtime.signals import StopSignals
+from vecchess_cli.output import Json, note
 
 METAVARS = {int: "N", float: "X", Path: "PATH", str: "TEXT"}
 LARGE = 10_000
@@ -31,6 +34,11 @@ LAST_PANEL = "Output and help"
 Panels = Mapping[str, str]
 """Title -> names of settings, of shared options and of the command's own, in order."""
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Run = Annotated[str, typer.Argument(help="Folder or URL of a run.", metavar="RUN")]
+Runs = Annotated[
+    list[str], typer.Argument(help="Folders or URLs of runs.", metavar="RUN...", show_default=False)
+]
+"""Runs as text: a URL (s3://, gs://, az://, file://) is no path. See ``run_here``."""
 SHARED: dict[str, tuple[Any, Any]] = {
     "config": (
         Annotated[Path | None, typer.Option(help="TOML file with settings.", metavar="PATH")],
@@ -56,17 +64,44 @@ SHARED: dict[str, tuple[Any, Any]] = {
 """Name -> kind and default of options that mean the same to several commands."""
 
 
-def resumes(flags: Mapping[str, Any]) -> bool:
-    """Whether the run in --run-dir is to be resumed. Raises ConfigError without a folder to look
-    into."""
-    from vecchess.errors import ConfigError
-    from vecchess.store.run_folder import RunFolder
+def run_here(place: str, with_shards: bool = True) -> Path:
+    """The folder with the run that a user names; see ``vecchess.store.run_mirror.run_here``."""
+    from vecchess.store.run_mirror import run_here
 
-    if not flags["resume_or_begin"]:
-        return bool(flags["resume"])
-    if flags["run_dir"] is None:
-        raise ConfigError("--resume-or-begin needs --run-dir: the folder of the run")
-    return RunFolder(flags["run_dir"]).has_begun
+    return run_here(place, note, with_shards)
+
+
+@contextmanager
+def writable_run(flags: dict[str, Any], stop: StopSignals) -> Iterator[None]:
+    """Make ``run_dir`` of ``flags`` the folder of the run: of one at a URL the copy of its one
+    writer, which is written to the URL at the end, too."""
+    given = flags["run_dir"]
+    if given is None:
+        if flags["resume_or_begin"]:
+            raise ConfigError("--resume-or-begin needs --run-dir: the run to resume or begin")
+        yield
+        return
+    from vecchess.store.run_mirror import has_begun, learner_copy
+
+    def give_up() -> bool:
+        return bool(stop.reason)
+
+    if flags["resume_or_begin"]:
+        flags["resume"] = has_begun(given, note)
+
+    with learner_copy(given, flags["resume"], note, give_up=give_up) as flags["run_dir"]:
+        yield
+
+
+def beside(place: str, run: Path, name: str) -> Path:
+    """Where a result goes unless the user says: into the run's folder, or with a run at a URL into
+    the current one."""
+    from vecchess.export.atomic_output import in_run_folder
+    from vecchess.store.object_store import is_url
+
+    if is_url(place):
+        return in_run_folder(Path(name))
+    return in_run_folder(run.with_name(f"{run.stem}-{name}") if run.is_file() else run / name)
 
 
 class PanelCommand(TyperCommand):

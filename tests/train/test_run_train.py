@@ -52,7 +52,7 @@ def test_games_are_played_with_the_tuned_slots(
     )
 
     def slots() -> int:
-        with executor.open_executor(trainer, [CPU], ProgressDisplay(Console(), True), None):
+        with executor.open_executor(trainer, [CPU], ProgressDisplay(Console(), True)):
             return int(configs.pop().slots)
 
     assert slots() == 0

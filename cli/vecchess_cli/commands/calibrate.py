@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from vecchess.config.analysis_settings import NetworkUse
-from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.options import command_app, run_here, settings_options
 from vecchess_cli.output import notes, print_result
 
 OPTIONS = "games play positions max_cross_entropy max_value_error out gpus backend json"
@@ -17,8 +17,8 @@ def calibrate(
     flags: dict[str, Any],
     net: Annotated[Path, typer.Argument(help="A network file (.safetensors), or default.")],
     games: Annotated[
-        list[Path] | None,
-        typer.Option(help="Recorded games: a run's folder or a shard; repeatable."),
+        list[str] | None,
+        typer.Option(help="Recorded games: a run's folder or URL, or a shard; repeatable."),
     ] = None,
     play: Annotated[
         int, typer.Option(help="Games to play without --games.", min=2, max=1 << 20)
@@ -47,7 +47,8 @@ def calibrate(
     from vecchess.inference.tune.exit_calibration import CostBounds
 
     bounds = CostBounds(max_cross_entropy, max_value_error)
-    plan = CalibrationPlan(tuple(games or ()), play, positions, bounds, out)
+    places = tuple(map(run_here, games or ()))
+    plan = CalibrationPlan(places, play, positions, bounds, out)
     resources = {name: flags[name] for name in NetworkUse.model_fields if name in flags}
     facts = library(net, plan, notes(), resources)
     print_result(facts, flags["json"], calibration_tables(facts, facts["rule"]))

@@ -10,7 +10,7 @@ import typer
 from vecchess.config import DEFAULT_NET, MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code, stopped_text
-from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.options import command_app, run_here, settings_options
 from vecchess_cli.output import note, notes, print_result
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def evaluate(
         typer.Option(help="An opponent instead of the ladder; repeatable, also with ladder."),
     ] = None,
     history: Annotated[
-        Path | None, typer.Option(help="Rate the networks of the run in this folder.")
+        str | None,
+        typer.Option(help="Rate the networks of the run in this folder, or at this URL."),
     ] = None,
     every: Annotated[
         int, typer.Option(min=1, help="With --history: every N-th network.", metavar="N")
@@ -135,11 +136,13 @@ def _rate(flags: dict[str, Any], stop: StopSignals) -> int:
     from vecchess.evaluate.report_file import report_facts, write_report
     from vecchess.evaluate.result_cache import ResultCache
     from vecchess.evaluate.run_eval import evaluate as library
+    from vecchess.store.object_store import is_url
 
     config = load_config(MatchConfig, flags, flags["config"])
     if config.sprt is not None:
         raise ConfigError("sprt: every pair plays all its games here; drop it, or use match")
-    run, against, recall = flags["history"], flags["against"] or [], not flags["fresh"]
+    place, against, recall = flags["history"], flags["against"] or [], not flags["fresh"]
+    run = None if place is None else run_here(place, with_shards=False)
     (net,), query = flags["nets"] or [DEFAULT_NET], (flags["search"], flags["sims"])
     if run is None:
         rated = [network_spelling(net, *query)]
@@ -163,7 +166,11 @@ def _rate(flags: dict[str, Any], stop: StopSignals) -> int:
     print_result(facts, flags["json"], report.tables())
     if stopped:
         note(f"{stopped}: rated by the games so far; resume with the same command")
-    if (out := _report_file(flags)) is not None:
+    out = flags["out"]
+    if out is None and run is not None:
+        name = "history.json" if flags["by_cost"] is None else "cost.json"
+        out = Path(name) if is_url(place) else run / "eval" / name
+    if out is not None:
         write_report(out, facts)
         note(f"written to {out}")
     return exit_code(reason)
@@ -194,11 +201,3 @@ def _check(flags: dict[str, Any]) -> None:
     if flags["with_policy"] and (flags["search"] is None or run is not None):
         raise ConfigError("--with-policy belongs to a NET with --search")
     check_output_file(flags["out"])
-
-
-def _report_file(flags: dict[str, Any]) -> Path | None:
-    """Where the report goes: as --out says, by default into the folder of the run."""
-    run: Path | None = flags["history"]
-    if flags["out"] is not None or run is None:
-        return flags["out"]  # type: ignore[no-any-return]
-    return run / "eval" / ("history.json" if flags["by_cost"] is None else "cost.json")

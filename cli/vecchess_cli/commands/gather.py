@@ -16,7 +16,7 @@ from vecchess.config.settings import build_from_flags
 from vecchess.errors import ConfigError
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import Stopped, StopSignals, exit_code, stopped_text
-from vecchess_cli.options import PanelCommand, command_group, settings_options
+from vecchess_cli.options import PanelCommand, command_group, run_here, settings_options
 from vecchess_cli.output import Json, note, notes, print_json, results
 
 if TYPE_CHECKING:
@@ -100,8 +100,10 @@ def engine(
 def label(
     flags: dict[str, Any],
     places: Annotated[
-        list[Path],
-        typer.Argument(help="Runs, folders of shards, shards and PGN files.", metavar="PLACE..."),
+        list[str],
+        typer.Argument(
+            help="Runs, their URLs, folders of shards, shards and PGN files.", metavar="PLACE..."
+        ),
     ],
     out: Out,
     engine: Annotated[str | None, typer.Option(help="Program that speaks UCI.")] = None,
@@ -127,8 +129,9 @@ def label(
     def line(progress: "ImportProgress") -> str:
         return f"{progress.positions_per_s:,.0f} positions/s"
 
+    folders = [run_here(place) for place in places]
     return _gather(
-        lambda say: work(places, out, skip_bad, say, note), line, show, out, flags["json"]
+        lambda say: work(folders, out, skip_bad, say, note), line, show, out, flags["json"]
     )
 
 

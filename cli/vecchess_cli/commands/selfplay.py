@@ -1,6 +1,5 @@
 """``vecchess selfplay``: play games and record them."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -8,7 +7,7 @@ import typer
 from vecchess.config import SelfplayConfig
 from vecchess.runtime.signals import OnSignal, StopSignals, stopped_text
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
-from vecchess_cli.options import command_app, resumes, settings_options
+from vecchess_cli.options import command_app, settings_options, writable_run
 from vecchess_cli.output import notes, print_result
 
 EXAMPLES = """Play games of a network against itself and record them.
@@ -49,15 +48,16 @@ PANELS = {
 def selfplay(
     flags: dict[str, Any],
     run_dir: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the run.", show_default="runs/selfplay-DATE-TIME"),
+        str | None,
+        typer.Option(help="Folder or URL of the run.", show_default="runs/selfplay-DATE-TIME"),
     ] = None,
     dash: Dash = False,
     dash_port: DashPort = DASH_PORT,
 ) -> int:
     """Play and print a summary; the help is EXAMPLES."""
     with StopSignals(on_signal=OnSignal.EXIT) as stops:
-        summary = _play(flags, stops)
+        with writable_run(flags, stops):
+            summary = _play(flags, stops) | ({"run_dir": run_dir} if run_dir else {})
         print_result(summary, flags["json"], _shown(summary))
     return int(summary["exit_code"])
 
@@ -71,7 +71,7 @@ def _play(flags: dict[str, Any], stops: StopSignals) -> dict[str, Any]:
     from vecchess.selfplay.run_selfplay import play_run
     from vecchess.store.run_folder import RunFolder
 
-    run_dir, resume, config = flags["run_dir"], resumes(flags), flags["config"]
+    run_dir, resume, config = flags["run_dir"], flags["resume"], flags["config"]
     if resume and run_dir is not None and config is None:
         config = RunFolder.existing(run_dir).config
     settings = load_config(SelfplayConfig, flags, config)

@@ -3,7 +3,6 @@
 With ``--plan`` it tells what that will cost instead.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +15,7 @@ from vecchess.runtime.reporting import as_clock
 from vecchess.runtime.signals import OnSignal, StopSignals, stopped_text
 from vecchess.runtime.torch_environment import prepare_environment
 from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
-from vecchess_cli.options import command_app, resumes, settings_options
+from vecchess_cli.options import command_app, settings_options, writable_run
 from vecchess_cli.output import note, print_result
 
 if TYPE_CHECKING:
@@ -82,7 +81,8 @@ def defaults_by_objective() -> dict[str, str]:
 def train(
     flags: dict[str, Any],
     run_dir: Annotated[
-        Path | None, typer.Option(help="Folder of the run.", show_default="runs/train-DATE-TIME")
+        str | None,
+        typer.Option(help="Folder or URL of the run.", show_default="runs/train-DATE-TIME"),
     ] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Tell what this training will cost here, and end.")
@@ -95,7 +95,8 @@ def train(
         if plan:
             _plan(flags, stop)
             return 0
-        summary = _train(flags, stop)
+        with writable_run(flags, stop):
+            summary = _train(flags, stop) | ({"run_dir": run_dir} if run_dir else {})
         if "schema" in summary:  # one rank of each machine tells it
             print_result(summary, flags["json"], _shown(summary))
     return int(summary["exit_code"])
@@ -111,7 +112,7 @@ def _train(flags: dict[str, Any], stop: StopSignals) -> dict[str, Any]:
     from vecchess.train.distributed.shared_settings import settings_before_joining
     from vecchess.train.run_train import train_run
 
-    run_dir, resume, config = flags["run_dir"], resumes(flags), flags["config"]
+    run_dir, resume, config = flags["run_dir"], flags["resume"], flags["config"]
     stored = None
     if resume and run_dir is not None and config is None:
         stored = RunFolder(run_dir).config

@@ -69,9 +69,10 @@ from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_
 from vecchess.store.block_file import HEAD_BYTES, BlockName, unpack_block
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
-from vecchess.store.object_store import ObjectStore
+from vecchess.store.object_store import ObjectStore, is_url
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
+from vecchess.store.run_mirror import place_of
 from vecchess.store.run_pins import RunPins
 from vecchess.store.seating import Seating
 from vecchess.store.status_file import StatusWriter
@@ -509,12 +510,23 @@ def _open_for_games(
     display: ProgressDisplay,
     status: StatusWriter,
 ) -> Iterator[FleetExecutor]:
-    watcher = FleetDisplay(display, status)
-    store = ObjectStore.open(run.path, watcher.report_line)
-    with FleetExecutor(config, run, store, devices, watcher, False, status.log.write) as executor:
+    with open_mailbox(config, run, devices, FleetDisplay(display, status), status) as executor:
         yield executor
         if executor.ledger.is_complete:
             executor.end()
+
+
+def open_mailbox(
+    config: TrainConfig | SelfplayConfig,
+    run: RunFolder,
+    devices: list[Device],
+    watcher: FleetDisplay,
+    status: StatusWriter,
+) -> FleetExecutor:
+    """The executor of a run whose players find it in its folder, or at its URL."""
+    place = place_of(run.path)
+    store = ObjectStore.open(place, watcher.report_line)
+    return FleetExecutor(config, run, store, devices, watcher, is_url(place), status.log.write)
 
 
 def games_of_run(config: PlayConfig, run: RunFolder, seating: Seating | None) -> GamesOfRun:

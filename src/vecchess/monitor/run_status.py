@@ -14,6 +14,7 @@ from vecchess.runtime.reporting import as_clock, format_time, rounded_duration
 from vecchess.runtime.signals import stopped_text
 from vecchess.selfplay.supervisor.status_view import Values, number, progress_of, seconds_of
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
+from vecchess.store.run_mirror import place_of
 from vecchess.store.stats import GameStats
 
 KINDS = ("selfplay", "train")
@@ -175,7 +176,7 @@ def _why(status: StatusReader, state: str, age_s: float | None, path: Path) -> s
 
 
 def _resume_command(path: Path, kind: str) -> str:
-    return f"vecchess {kind} --run-dir {shlex.quote(str(path))} --resume"
+    return f"vecchess {kind} --run-dir {shlex.quote(place_of(path))} --resume"
 
 
 def _sum(statuses: Iterable[StatusReader], key: str) -> float:

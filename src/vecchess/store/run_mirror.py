@@ -27,11 +27,12 @@ from vecchess.runtime.atomic_write import remove_folder, write_atomically
 from vecchess.runtime.file_lock import file_lock
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.retried_read import read_file, retried, unreadable
+from vecchess.runtime.signals import StopSignals
 from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.store.block_file import BLOCKS, BlockName, blocks_of, unpack_block
 from vecchess.store.manifest import MANIFEST_NAME, ShardEntry, parse_lines
 from vecchess.store.object_store import ObjectStore, is_url
-from vecchess.store.run_folder import CUTS, LATEST, RUN_ID_FILE
+from vecchess.store.run_folder import CUTS, LATEST, RUN_ID_FILE, RunFolder
 
 CONFIG, STATUS = "config.toml", "status.json"
 INDEX = "fleet/files.json"
@@ -42,9 +43,9 @@ STATE = ".mirror.json"
 """In a copy: the run's URL, and what of it was the same at both places last."""
 LATE = ("metrics.jsonl", "log.", "checkpoints/", STATUS)
 """Beginnings of the names of what is written last, in this order."""
-NOT_MIRRORED = ("live/", "inflight/", "tensorboard/", "fleet/", "games/", f"{CUTS}/")
+NOT_MIRRORED = ("live/", "tensorboard/", "fleet/", "games/", f"{CUTS}/")
 """Of these folders shards and cuts alone are, as far as the manifest lists them."""
-OF_LEARNERS = ("checkpoints/", "data/", "launch")
+OF_LEARNERS = ("checkpoints/", "inflight/", "data/", "launch")
 """What readers do not need."""
 MOST_INDEX_BYTES = 1 << 26
 STATUS_INTERVAL_S = 4.0
@@ -86,9 +87,7 @@ class RunMirror:
     @classmethod
     def of_copy(cls, folder: Path, report_line: ReportLine, **waiting: Any) -> Self | None:
         """The mirror of which ``folder`` is a learner's copy; None for any other folder."""
-        try:
-            place = str(json.loads((folder / STATE).read_bytes())["place"])
-        except (OSError, ValueError, KeyError, TypeError):
+        if not is_url(place := place_of(folder)):
             return None
         mirror = cls(ObjectStore.open(place, report_line, **waiting), folder)
         return mirror if mirror._writer else None
@@ -316,14 +315,15 @@ class RunMirror:
     def _load(self) -> None:
         """Read what ``_save`` has written."""
         with suppress(OSError, ValueError, KeyError, TypeError):
-            values = json.loads((self.folder / STATE).read_bytes())
-            self._writer = str(values["writer"])
-            self._synced = {name: Synced(*each) for name, each in values["files"].items()}
+            head, files = map(json.loads, (self.folder / STATE).read_bytes().splitlines())
+            self._writer = str(head["writer"])
+            self._synced = {name: Synced(*each) for name, each in files.items()}
 
     def _save(self) -> None:
         """Write what is the same at both places, beside the copy's files."""
-        values = {"place": self.store.place, "writer": self._writer, "files": self._synced}
-        write_atomically(self.folder / STATE, json.dumps(values).encode())
+        head = {"place": self.store.place, "writer": self._writer}
+        text = f"{json.dumps(head)}\n{json.dumps(self._synced)}\n"
+        write_atomically(self.folder / STATE, text.encode())
 
     def _has(self, name: str, version: str) -> bool:
         """Whether the copy has that version of a file, unchanged."""
@@ -409,6 +409,13 @@ def followed_run(place: str, report_line: ReportLine, with_shards: bool = True) 
     return folder
 
 
+def has_begun(place: str, report_line: ReportLine) -> bool:
+    """Whether a run has begun in a folder or at a URL. Raises as ``ObjectStore``."""
+    if not is_url(place):
+        return RunFolder(Path(place)).has_begun
+    return ObjectStore.open(place, report_line).get_range(CONFIG, 0, 1) is not None
+
+
 @contextmanager
 def learner_copy(
     place: str, resume: bool, report_line: ReportLine, restarts: bool = False, **waiting: Any
@@ -435,6 +442,23 @@ def learner_copy(
             is_over.set()
             thread.join()
             RunMirror(mirror.store, folder).push()
+
+
+def push_of(
+    folder: Path, is_writer: bool, report_line: ReportLine, stop: StopSignals
+) -> Callable[[], None]:
+    """What a learner calls after each generation, to write ``folder`` to the run's URL; it does
+    nothing where there is none, or where it is not the ``is_writer``."""
+    waiting = {"give_up": lambda: bool(stop.reason)}
+    mirror = RunMirror.of_copy(folder, report_line, **waiting) if is_writer else None
+    return mirror.push if mirror else lambda: None
+
+
+def place_of(folder: Path) -> str:
+    """The URL of which ``folder`` is a copy, or the folder."""
+    with suppress(OSError, ValueError, KeyError, TypeError), (folder / STATE).open("rb") as file:
+        return str(json.loads(file.readline())["place"])
+    return str(folder)
 
 
 def copy_folder(place: str, role: str = "reader") -> Path:

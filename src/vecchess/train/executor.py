@@ -7,8 +7,7 @@ from time import sleep
 
 from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.errors import VecchessError
-from vecchess.fleet.fleet_run import FleetDisplay, FleetExecutor
-from vecchess.fleet.steps import Store
+from vecchess.fleet.fleet_run import FleetDisplay, FleetExecutor, open_mailbox
 from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.selfplay.run_selfplay import Executor
@@ -16,7 +15,6 @@ from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
 from vecchess.selfplay.supervisor.supervisor import RunResult, Supervisor
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.id_set import IdSet
-from vecchess.store.object_store import ObjectStore
 from vecchess.store.seating import Seating
 from vecchess.train.trainer import Trainer
 
@@ -70,12 +68,9 @@ class GenerationPlayer:
 
 @contextmanager
 def open_executor(
-    trainer: Trainer, devices: list[Device], display: ProgressDisplay, store: Store | None
+    trainer: Trainer, devices: list[Device], display: ProgressDisplay
 ) -> Iterator[GenerationPlayer]:
-    """What plays the generations of a training, for a block.
-
-    store: where others find a run that lies at a URL; None: in the run's folder, which they see.
-    """
+    """What plays the generations of a training, for a block."""
     config, run, status = trainer.config, trainer.run, trainer.reporter.status
     assert status is not None, "who has games played has a status"
     with ExitStack() as stack:
@@ -89,17 +84,7 @@ def open_executor(
             executor = stack.enter_context(Supervisor(settings, run, devices, *rest))
         else:
             watcher = FleetDisplay(display, status)
-            executor = stack.enter_context(
-                FleetExecutor(
-                    config,
-                    run,
-                    store or ObjectStore.open(run.path, watcher.report_line),
-                    devices,
-                    watcher,
-                    keeps_results=store is not None,
-                    log_event=status.log.write,
-                )
-            )
+            executor = stack.enter_context(open_mailbox(config, run, devices, watcher, status))
         player = GenerationPlayer(executor, watcher)
         try:
             yield player

@@ -23,6 +23,7 @@ from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.manifest import path_refusals
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_mirror import push_of
 from vecchess.store.run_pins import (
     GAMES_VERSION,
     absolute_paths,
@@ -179,7 +180,9 @@ def _train(
             reporter.log = stack.enter_context(
                 closing(MetricsLog(run.path, since, reporter.report_line))
             )
-        trainer.train(source, state.save)
+        share = push_of(run.path, ranks.is_main, reporter.report_line, stop)
+        share()
+        trainer.train(source, state.save, share)
         summary = _summary(trainer, folder)
         if not ranks.is_local_main:
             summary = {name: summary[name] for name in OF_FURTHER_RANKS}
@@ -247,7 +250,7 @@ def _open_trainer(
         reporter.note(f"{ranks.hosts[0]} plays alone, {ranks.num_nodes} machines learn")
     if ranks.is_main:
         display = stack.enter_context(ProgressDisplay(console, quiet))
-        player = stack.enter_context(open_executor(trainer, devices, display, None))
+        player = stack.enter_context(open_executor(trainer, devices, display))
     num_reference = len(data) if data else 0
     return trainer, SelfplaySource(config, copies, ranks, stop, player, num_reference)
 

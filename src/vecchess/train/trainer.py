@@ -83,10 +83,16 @@ class Trainer:
         progress = self.progress
         return progress.iteration + (progress.iteration_step > 0), self.learner.steps
 
-    def train(self, source: TrainingSource, save: Callable[[], None]) -> None:
+    def train(
+        self,
+        source: TrainingSource,
+        save: Callable[[], None],
+        share: Callable[[], None] = lambda: None,
+    ) -> None:
         """Run until the last iteration is done or a stop is requested.
 
-        ``save`` writes a checkpoint, on rank 0 alone; it is called at the end either way.
+        ``save`` writes a checkpoint, on rank 0 alone; it is called at the end either way. ``share``
+        is called after each iteration.
         """
         progress = self.progress
         self.reporter.begin_iteration(self.learner, progress.iteration)
@@ -101,6 +107,7 @@ class Trainer:
             is_done = self._prepare_and_learn(source) and self._publish_and_evaluate(source)
             if is_done and self._is_due(self.config.checkpoint_every):
                 save()
+            share()
         if self.stop.reason:
             save()
 

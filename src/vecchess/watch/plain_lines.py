@@ -8,6 +8,7 @@ from vecchess.monitor.charts import interval_of
 from vecchess.monitor.run_view import RunView
 from vecchess.runtime.reporting import ReportLine, format_time
 from vecchess.selfplay.supervisor.status_view import match_line, status_line
+from vecchess.store.run_mirror import place_of
 from vecchess.watch.follow import RunFollower
 
 LOOK_S = 0.5
@@ -50,7 +51,7 @@ class _News:
         if view.path != self._path:
             self._path, self._noted, self._matched = view.path, set(), matches
             net = f" with {view.status.net}" if view.status.net else ""
-            yield f"{view.path}: {view.status.kind}{net}"
+            yield f"{place_of(view.path)}: {view.status.kind}{net}"
         notes = {tuple(note.values()): note for note in view.status.notes}
         for key, note in notes.items():
             if key not in self._noted:
@@ -69,7 +70,7 @@ def progress_match(match: dict[str, Any]) -> str:
 
 def _print_end(view: RunView, report_line: ReportLine) -> int:
     now, stats = view.status, view.stats
-    report_line(f"{view.path}: {now.why}")
+    report_line(f"{place_of(view.path)}: {now.why}")
     if stats.games:
         report_line(
             f"{stats.games:,} games  White {stats.white_wins / stats.games:.0%} "

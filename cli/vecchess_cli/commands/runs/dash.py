@@ -1,11 +1,11 @@
 """``vecchess dash``: runs in the browser, live."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vecchess_cli.options import command_app
+from vecchess_cli.output import note
 
 if TYPE_CHECKING:
     from vecchess.ports.address import Address
@@ -29,8 +29,10 @@ Examples:
 
 def dash(
     runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[RUN]...", help="Runs, or folders of runs.", show_default="./runs"),
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN]...", help="Runs, their URLs, or folders of runs.", show_default="./runs"
+        ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any.")] = 8765,
@@ -51,6 +53,7 @@ def dash(
     """Serve the runs until Ctrl-C."""
     from vecchess.dash.serve import serve
     from vecchess.inference.source import find
+    from vecchess.store.run_mirror import followed_run
 
     for given in net or ():
         find(given).check()
@@ -60,7 +63,7 @@ def dash(
         if open_browser:
             typer.launch(address.url)
 
-    places = runs or [Path("runs")]
+    places = [followed_run(run, note) for run in runs or ["runs"]]
     serve(places, host, port, token, print_address, until_eof, net or ())
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vecchess_cli.options import PanelCommand, command_group
+from vecchess_cli.options import PanelCommand, Run, beside, command_group, run_here
 from vecchess_cli.output import Json, note, notes, print_json
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ NIR_NOTES = {
 
 app = command_group("Write games, networks and measurements in other formats.")
 
-Place = Annotated[Path, typer.Argument(help="A run, a folder of shards or a shard.", metavar="RUN")]
+Place = Annotated[
+    str,
+    typer.Argument(help="A run, its URL, a folder of shards or a shard.", metavar="RUN"),
+]
 Net = Annotated[Path, typer.Argument(help="Network file, or default.", metavar="NET")]
 OUT_HELP = 'File to write, "-" for stdout.'
 Games = Annotated[
@@ -54,11 +57,12 @@ def pgn(
 
     Example:  vecchess export pgn runs/first
     """
-    out = out or _beside(run, "games.pgn")
+    place = run_here(run)
+    out = out or beside(run, place, "games.pgn")
     _require_one(out, json)
     from vecchess.export.pgn_export import export_pgn
 
-    with _games(run, games) as (source, on_exported):
+    with _games(place, games) as (source, on_exported):
         num_games = export_pgn(source, out, comments, on_exported)
     _report(f"{num_games:,} games", out, {"games": num_games}, json)
 
@@ -76,10 +80,11 @@ def lc0(
 
     Example:  vecchess export lc0 runs/first
     """
-    out = out or _beside(run, "lc0")
+    place = run_here(run)
+    out = out or beside(run, place, "lc0")
     from vecchess.export.lc0_export import export_lc0
 
-    with _games(run, games) as (source, on_exported):
+    with _games(place, games) as (source, on_exported):
         written = export_lc0(source, out, on_exported)
     _report(f"{written.games:,} games, {written.plies:,} positions", out, written._asdict(), json)
 
@@ -99,11 +104,12 @@ def csv(
 
     Example:  vecchess export csv runs/first
     """
-    out = out or _beside(run, "plies.csv" if plies else "games.csv")
+    place = run_here(run)
+    out = out or beside(run, place, "plies.csv" if plies else "games.csv")
     _require_one(out, json)
     from vecchess.export.csv_table import export_csv
 
-    with _games(run, games) as (source, on_exported):
+    with _games(place, games) as (source, on_exported):
         num_games, num_rows = export_csv(source, out, plies, on_exported)
     facts = {"games": num_games, "rows": num_rows}
     _report(f"{num_rows:,} rows of {num_games:,} games", out, facts, json)
@@ -222,7 +228,7 @@ def hub(
 
 @app.command(cls=PanelCommand)
 def tracker(
-    run: Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN")],
+    run: Run,
     to: Annotated[str, typer.Option(help="trackio, wandb or mlflow, which has to be installed.")],
     project: Annotated[str, typer.Option(help="Project, or experiment, there.")] = "vecchess",
     json: Json = False,
@@ -239,17 +245,10 @@ def tracker(
     from vecchess.export.tracker_export import export_tracker
 
     with redirect_stdout(sys.stderr):  # the libraries tell what they do
-        num_points = export_tracker(run, to, project)
+        num_points = export_tracker(run_here(run, with_shards=False), to, project)
     note(f"logged {num_points:,} numbers to {to}, project {project}")
     if json:
         print_json({"schema": 1, "tracker": to, "project": project, "points": num_points})
-
-
-def _beside(run: Path, name: str) -> Path:
-    """Where an export goes by default: into the folder of games, or beside the shard."""
-    from vecchess.export.atomic_output import in_run_folder
-
-    return in_run_folder(run.with_name(f"{run.stem}-{name}") if run.is_file() else run / name)
 
 
 @contextmanager

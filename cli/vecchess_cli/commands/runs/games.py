@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from vecchess_cli.options import PanelCommand, Quiet, command_group
+from vecchess.errors import ConfigError
+from vecchess_cli.options import PanelCommand, Quiet, command_group, run_here
 from vecchess_cli.output import Json, note, notes, print_facts, print_json, results
 
 SCHEMA = 1
@@ -14,7 +15,10 @@ MOST_GAPS = 5
 EXIT_CODES = {"good": 0, "damaged": 1, "cannot be read": 2}
 
 app = command_group("Verify, compact, prune and describe the recorded games of runs.")
-Runs = Annotated[list[Path], typer.Argument(help="Runs, or folders of imported games.")]
+Runs = Annotated[
+    list[str],
+    typer.Argument(help="Folders or URLs of runs, or folders of imported games.", metavar="RUN..."),
+]
 
 
 @app.command(cls=PanelCommand)
@@ -25,7 +29,7 @@ def info(runs: Runs, json: Json = False) -> None:
     """
     from vecchess.store.maintenance.games_folder import games_info
 
-    found = [games_info(run) for run in runs]
+    found = [games_info(run_here(run)) | {"run": run} for run in runs]
     for facts in found:
         events = [_event_row(event) for event in facts["events"]]
         print_facts(results(json), facts | {"events": events})
@@ -48,7 +52,7 @@ def verify(runs: Runs, quiet: Quiet = False, json: Json = False) -> int:
 
     found = []
     with ProgressDisplay(notes(), quiet) as display:
-        for folder in map(games_folder, runs):
+        for folder in map(games_folder, map(run_here, runs)):
             show = lambda file: display.update(lambda: f"reading {file}")  # noqa: E731
             found.append(verify_folder(folder.path, folder.run_id, show))
     for each in found:
@@ -85,7 +89,7 @@ def compact(
     from vecchess.store.manifest import Manifest
 
     found = []
-    for folder in map(games_folder, runs):
+    for folder in map(games_folder, map(_writable, runs)):
         size = shard_games or folder.shard_games
         done = compact_folder(
             Manifest(folder.path, must_exist=True), folder.run_id, size, folder.generation, note
@@ -128,7 +132,7 @@ def prune(
     from vecchess.store.manifest import Manifest
 
     found = []
-    for folder in map(games_folder, runs):
+    for folder in map(games_folder, map(_writable, runs)):
         choose = choice_of(folder, keep_generations, keep_gb)
         done = prune_folder(
             Manifest(folder.path, must_exist=True), choose, folder.generation > 0, dry_run
@@ -143,6 +147,18 @@ def prune(
         )
     if json:
         print_json({"schema": SCHEMA, "dry_run": dry_run, "folders": found})
+
+
+def _writable(run: str) -> Path:
+    """The folder of a run whose games are rewritten; raises ConfigError for a URL."""
+    from vecchess.store.object_store import is_url
+
+    if is_url(run):
+        raise ConfigError(
+            f"{run} is a URL: games there are only read; the training that writes them prunes "
+            "them, by its setting keep_gb"
+        )
+    return Path(run)
 
 
 def _event_row(event: dict[str, Any]) -> dict[str, str]:

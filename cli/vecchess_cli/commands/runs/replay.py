@@ -1,7 +1,6 @@
 """``vecchess replay``: play recorded games again and compare."""
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,7 +8,7 @@ import typer
 from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.progress import ProgressDisplay, bar_line
-from vecchess_cli.options import command_app, settings_options
+from vecchess_cli.options import Run, command_app, run_here, settings_options
 from vecchess_cli.output import notes, print_result, results, text_of
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ NAMES = {
 @settings_options(SelfplayConfig, {"Options": OPTIONS})
 def replay(
     flags: dict[str, Any],
-    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    run: Run,
     game: Annotated[int | None, typer.Argument(help="Number of the game.", min=0)] = None,
     verify_all: Annotated[
         int | None,
@@ -62,13 +61,14 @@ def replay(
         raise ConfigError("name one game, or --verify-all N: one of the two")
     resources = {name: flags[name] for name in RESOURCES.split()}
     display = ProgressDisplay(notes(), flags["quiet"])
+    folder = run_here(run)
     if game is not None:
-        facts = replay_game(run, game, resources, display.print)
+        facts = replay_game(folder, game, resources, display.print)
         found, verdict = [facts["difference"]], verdict_of_game(facts)
     else:
         with display:
             show = partial(show_progress, display)
-            facts = verify_games(run, verify_all or 0, seed, resources, display.print, show)
+            facts = verify_games(folder, verify_all or 0, seed, resources, display.print, show)
         found, verdict = facts["differences"][:MOST_SHOWN], verdict_of_games(facts)
     shown = {name: value for name, value in facts.items() if not name.startswith("difference")}
     shown["differences"] = [difference_row(one) for one in found if one]

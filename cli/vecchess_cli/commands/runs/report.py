@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from vecchess_cli.options import command_app
+from vecchess_cli.options import Runs, beside, command_app, run_here
 from vecchess_cli.output import Json, print_json, results
 
 SCHEMA = 1
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of runs; several are compared.")],
+    runs: Runs,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -32,13 +32,16 @@ def report(
 
     vecchess report runs/a runs/b --out a-and-b.html
     """
-    from vecchess.dash.write_report import write_report
+    from vecchess.dash.write_report import REPORT_NAME, write_report
 
-    place = write_report(runs, out)
+    folders = [run_here(run) for run in runs]
+    if out is None and len(runs) == 1:
+        out = beside(runs[0], folders[0], REPORT_NAME)
+    place = write_report(folders, out)
     if str(place) != "-":
         results(json).print(f"written to {place}", markup=False)
     if json:
-        print_json({"schema": SCHEMA, "file": str(place), "runs": [str(run) for run in runs]})
+        print_json({"schema": SCHEMA, "file": str(place), "runs": runs})
     return 0
 
 

@@ -2,18 +2,19 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from vecchess.runtime.progress import PLAIN_INTERVAL_S
 from vecchess_cli.options import command_app
+from vecchess_cli.output import note
 
 
 def watch(
     run: Annotated[
-        Path | None, typer.Argument(help="Folder of a run.", show_default="the newest in runs/")
+        str | None,
+        typer.Argument(help="Folder or URL of a run.", show_default="the newest in runs/"),
     ] = None,
     simple: Annotated[bool, typer.Option("--simple", help="Print lines, not pages.")] = False,
     interval: Annotated[
@@ -23,8 +24,9 @@ def watch(
     """Watch a run in the terminal: progress, workers, GPUs, bottleneck, curves and results.
 
     It only reads the run's folder, so it may be started and ended at any time, by several people,
-    and on another machine that sees the folder. Without RUN it shows the newest run in runs/, waits
-    for one where there is none, and turns to a newer one when this one has ended.
+    and on another machine that sees the folder; a run at a URL from anywhere, but not its boards.
+    Without RUN it shows the newest run in runs/, waits for one where there is none, and turns to a
+    newer one when this one has ended.
 
     On a terminal it takes the whole screen: q quits, tab turns pages, ? helps. With --simple,
     without a terminal or with TERM=dumb it prints lines on stdout, and ends with the run: exit code
@@ -34,9 +36,10 @@ def watch(
 
     vecchess watch runs/first --simple --interval 60
     """
+    from vecchess.store.run_mirror import followed_run
     from vecchess.watch.follow import RunFollower
 
-    follower = RunFollower(run)
+    follower = RunFollower(None if run is None else followed_run(run, note, with_shards=False))
     if simple or not _has_screen():
         from vecchess.watch.plain_lines import watch_lines
 

@@ -9,6 +9,7 @@ from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.series import Series
 from vecchess.safe_parse import encodable
+from vecchess.store.run_mirror import place_of
 
 LINE_KEYS = (
     "kind",
@@ -70,7 +71,7 @@ def _rating_command(run: Path, networks: list[Path]) -> str:
     """What rates the networks of a run: against each other, or the only one; "" without any."""
     if not networks:
         return ""
-    history, place = ("", networks[0]) if len(networks) == 1 else ("--history ", run)
+    history, place = ("", networks[0]) if len(networks) == 1 else ("--history ", place_of(run))
     return f"vecchess eval {history}{shlex.quote(encodable(str(place)))}"
 
 

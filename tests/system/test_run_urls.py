@@ -1,0 +1,132 @@
+"""Runs by URL, with each command that takes a run."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.dash.test_report import NEEDS_PAGES
+from tests.system.commands import PROGRAM, SHORT, inside, vecchess
+from vecchess.jit import cache_base
+from vecchess.runtime.child_program import start_program
+from vecchess.store.object_store import ObjectStore
+from vecchess.store.run_mirror import copy_folder
+
+GAMES = ["selfplay", "--games", 4, "--net", "tiny", "--seed", 5, *SHORT, "--quiet"]
+TRAIN = [
+    "train", "--net", "tiny", "--positions-per-iter", 200, "--batch-size", 64, "--sims", 2,
+    "--seats", 8, "--eval-every", 0, "--seed", 3, "--quiet", *SHORT,
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of this test alone, and the kernels that are compiled."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache_base()))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def lines_of(*arguments: object, code: int = 0) -> str:
+    done = inside(*arguments)
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+def refused(*arguments: object) -> str:
+    done = inside(*arguments)
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    return line.removeprefix("vecchess: error: ")
+
+
+def test_each_command_takes_a_url(s3_place: str, tmp_path: Path) -> None:
+    lines_of(*GAMES, "--run-dir", s3_place)
+    lines_of(*GAMES, "--run-dir", "run")
+    assert not Path("s3:").exists()
+    for export in (["csv"], ["csv", "--plies"], ["pgn"]):
+        found = [lines_of("export", *export, run, "--out", "-") for run in (s3_place, "run")]
+        assert found[0] == found[1] != ""
+    assert "written to" not in lines_of("export", "pgn", s3_place)
+    assert Path("games.pgn").is_file()
+    info = json.loads(lines_of("games", "info", s3_place, "--json"))["runs"][0]
+    assert (info["run"], info["games"], info["missing_shards"]) == (s3_place, 4, 0)
+    assert "verdict: good" in lines_of("games", "verify", s3_place)
+    assert "all bit-identical" in lines_of("replay", s3_place, "--verify-all", 4, "--gpus", "cpu")
+    watched = lines_of("watch", s3_place, "--simple")
+    assert watched.startswith(f"{s3_place}: selfplay")
+    labels = ["gather", "label", s3_place, "--net", "default", "--out", "labels"]
+    assert "positions of 4 games" in lines_of(*labels)
+
+
+def test_a_run_goes_on_at_its_url(s3_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines_of(*GAMES, "--run-dir", s3_place)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(Path("another").absolute()))
+    again = [*GAMES, "--run-dir", s3_place, "--resume"]
+    again[2] = 8
+    assert json.loads(lines_of(*again, "--json"))["games"] == 8
+    assert "verdict: good" in lines_of("games", "verify", s3_place)
+    assert len(lines_of("export", "csv", s3_place, "--out", "-").splitlines()) == 9
+
+
+@NEEDS_PAGES
+def test_a_report_on_a_run_by_url_goes_into_the_current_folder(s3_place: str) -> None:
+    lines_of(*GAMES, "--run-dir", s3_place)
+    assert lines_of("report", s3_place) == "written to report.html\n"
+    assert Path("report.html").stat().st_size > 10_000
+
+
+def test_places_without_a_run_are_refused_in_one_line(s3_place: str) -> None:
+    for command in (
+        ["games", "info", s3_place],
+        ["games", "verify", s3_place],
+        ["watch", s3_place, "--simple"],
+        ["dash", s3_place],
+        ["report", s3_place],
+        ["replay", s3_place, 1],
+        ["export", "pgn", s3_place],
+        ["export", "tracker", s3_place, "--to", "mlflow"],
+        ["eval", "--history", s3_place],
+        ["gather", "label", s3_place, "--net", "tiny", "--out", "labels"],
+        ["calibrate", "default", "--games", s3_place],
+        ["train", "--resume", "--run-dir", s3_place],
+        ["selfplay", "--resume", "--run-dir", s3_place],
+    ):
+        assert refused(*command) == f"{s3_place} is not a run: it has no config.toml"
+    for command in (["compact"], ["prune", "--keep-gb", 1]):
+        line = refused("games", *command, s3_place)
+        assert line.startswith(f"{s3_place} is a URL: games there are only read")
+    assert refused("games", "info", "s4://a/b").startswith("s4://a/b: a URL of a run begins with")
+    assert "no such bucket" in refused("watch", "s3://none-of-these/run", "--simple")
+
+
+@pytest.mark.slow
+def test_a_training_killed_goes_on_on_another_machine(
+    s3_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines_of(*TRAIN, "--iterations", 3, "--run-dir", "run")
+    child = start_program(
+        [*PROGRAM, *map(str, TRAIN), "--iterations", "3", "--run-dir", s3_place],
+        start_new_session=True,
+    )
+    store = ObjectStore.open(s3_place)
+    while not store.list("checkpoints/000001"):
+        assert child.poll() is None
+        time.sleep(0.05)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(Path("another").absolute()))
+    held = vecchess(*TRAIN, "--iterations", 3, "--run-dir", s3_place)
+    assert held.returncode == 2
+    assert held.stderr.endswith("holds a run already: add --resume, or choose another place\n")
+    lines_of(*TRAIN, "--iterations", 3, "--run-dir", s3_place, "--resume")
+    copy = copy_folder(s3_place, "learner")
+    assert sorted(path.name for path in (copy / "nets").iterdir()) == sorted(
+        path.name for path in Path("run/nets").iterdir()
+    )
+    newest = json.loads(Path("run/nets/latest.json").read_text())
+    assert json.loads(store.get("nets/latest.json") or b"") == newest
+    assert "verdict: good" in lines_of("games", "verify", s3_place)
