@@ -7,6 +7,7 @@ thread of the call, and asks the work to stop where it returns True. docs/python
 
 import difflib
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from vecchess.config.settings import ModelT, leaf_fields
 from vecchess.errors import ConfigError
 from vecchess.inference.open_network import OpenNetwork, open_network
 from vecchess.machine_limits import num_cores
+from vecchess.runtime.reporting import no_report
 from vecchess.runtime.signals import StopSignals
 from vecchess.runtime.torch_environment import prepare_environment
 
@@ -68,14 +70,15 @@ def selfplay(
 ) -> "GameRecords":
     """Play games of a network against itself, as ``vecchess selfplay``; returns all games.
 
-    run_dir: the run's folder, which stays; None: a temporary one, which is removed. resume: go on
-    with the run there. config: a TOML file of settings. settings: as flags, ``sims=16``.
+    run_dir: the run's folder or URL, which stays; None: a temporary one, which is removed. resume:
+    go on with the run there. config: a TOML file of settings. settings: as flags, ``sims=16``.
 
     Raises ConfigError or NetworkError for settings that will not do, DataError where the disk
     refuses or no game was finished, WorkerDied when a worker dies again and again.
     """
     from vecchess.fleet.fleet_run import executor_for
     from vecchess.selfplay.run_selfplay import play_run
+    from vecchess.store.run_mirror import learner_copy
     from vecchess.store.sources import read_games
 
     if resume and run_dir is None:
@@ -83,11 +86,11 @@ def selfplay(
     given = {"net": str(net), "games": games, **settings}
     resolved = _resolved(SelfplayConfig, given, config)
     with TemporaryDirectory(prefix="vecchess-") as temporary:
-        folder = Path(run_dir) if run_dir is not None else Path(temporary) / "run"
-        play_run(
-            resolved, folder, resume, Console(quiet=True), True, _Caller(on_progress),
-            executor_for(resolved),
-        )  # fmt: skip
+        place, caller = str(run_dir or Path(temporary) / "run"), _Caller(on_progress)
+        with learner_copy(place, resume, no_report) as folder:
+            play_run(
+                resolved, folder, resume, Console(quiet=True), True, caller, executor_for(resolved)
+            )
         return read_games([folder])
 
 
@@ -96,6 +99,7 @@ class TrainedRun:
     """A training that ended."""
 
     run_dir: Path
+    """The run's folder; of a run at a URL the copy on this machine."""
     net: Path
     """The newest network."""
     summary: dict[str, Any]
@@ -114,23 +118,25 @@ def train(
     """Train a network, as ``vecchess train``; settings as flags, ``iterations=3``.
 
     net: tiny, small, base, large, sizes or a network to go on from; None: tiny. run_dir: the run's
-    folder, None: a new one in ``runs``. resume: go on with the run there, with its settings.
+    folder or URL, None: a new one in ``runs``. resume: go on with the run there, with its settings.
 
     Raises ConfigError, NetworkError or DataError where settings or data will not do; RankLost,
     DeviceError or WorkerDied where ranks, a device or a worker fail for good.
     """
     prepare_environment()
     from vecchess.store.run_folder import RunFolder
+    from vecchess.store.run_mirror import learner_copy
     from vecchess.train.run_train import train_run
 
-    if resume and run_dir is not None and config is None:
-        config = RunFolder.existing(Path(run_dir)).config
     given = {"net": None if net is None else str(net), **settings}
-    resolved = _resolved(TrainConfig, given, config)
-    folder = None if run_dir is None else Path(run_dir)
-    summary = train_run(
-        resolved, folder, resume, True, stop=_Caller(on_progress), prints_nothing=True
-    )
+    place = learner_copy(str(run_dir), resume, no_report) if run_dir else nullcontext()
+    with place as folder:
+        if resume and folder is not None and config is None:
+            config = RunFolder.existing(folder).config
+        resolved = _resolved(TrainConfig, given, config)
+        summary = train_run(
+            resolved, folder, resume, True, stop=_Caller(on_progress), prints_nothing=True
+        )
     return TrainedRun(Path(summary["run_dir"]), Path(summary["net"]), summary)
 
 

@@ -50,10 +50,12 @@ from vecchess.store.manifest import (
     ShardEntry,
     journal_names,
 )
+from vecchess.store.object_store import ObjectStore
 from vecchess.store.records import SCHEMA
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LOG_FILE, RunLog, read_log
+from vecchess.store.run_mirror import INDEX, RunMirror
 from vecchess.store.shard import read_numbers, read_shard, shard_bytes
 from vecchess.store.stats import GameStats
 from vecchess.train.checkpoint import checkpoint_folder as checkpoint_module
@@ -161,6 +163,13 @@ def use_manifest(path: Path) -> None:
     json.dumps(stats, ensure_ascii=False).encode()
     for shard in found.shards:
         assert shard.path.parent == path.parent
+
+
+def use_index(path: Path) -> None:
+    """A copy is made of the run at a URL whose list of files is ``path``."""
+    run, copy = path.parents[1], path.parents[2] / "copies" / "copy"
+    (run / "config.toml").touch()
+    RunMirror(ObjectStore.open(run), copy).pull()
 
 
 @cache
@@ -397,6 +406,14 @@ TARGETS = (
         of_file(FACTS_NAME, use_labels),
         "json",
         JSON_WORDS,
+    ),
+    Target(
+        "run-index",
+        lambda: [b'{"schema":1,"writer":"a","files":{"config.toml":"1","nets/a.safetensors":"2"}}'],
+        of_file(f"run/{INDEX}", use_index),
+        "json",
+        JSON_WORDS,
+        is_slow=True,
     ),
     Target("log", lambda: [log()], of_file(LOG_FILE, use_log), "lines", JSON_WORDS),
     Target(

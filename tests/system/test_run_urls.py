@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.dash.test_report import NEEDS_PAGES
+from tests.monitor.runs import selfplay_run
 from tests.system.commands import PROGRAM, SHORT, inside, vecchess
 from vecchess.jit import cache_base
 from vecchess.runtime.child_program import start_program
@@ -43,12 +44,12 @@ def refused(*arguments: object) -> str:
     return line.removeprefix("vecchess: error: ")
 
 
-def test_each_command_takes_a_url(s3_place: str, tmp_path: Path) -> None:
+def test_each_command_takes_a_url(s3_place: str) -> None:
     lines_of(*GAMES, "--run-dir", s3_place)
-    lines_of(*GAMES, "--run-dir", "run")
+    folder = copy_folder(s3_place, "learner")
     assert not Path("s3:").exists()
     for export in (["csv"], ["csv", "--plies"], ["pgn"]):
-        found = [lines_of("export", *export, run, "--out", "-") for run in (s3_place, "run")]
+        found = [lines_of("export", *export, run, "--out", "-") for run in (s3_place, folder)]
         assert found[0] == found[1] != ""
     assert "written to" not in lines_of("export", "pgn", s3_place)
     assert Path("games.pgn").is_file()
@@ -73,9 +74,9 @@ def test_a_run_goes_on_at_its_url(s3_place: str, monkeypatch: pytest.MonkeyPatch
 
 
 @NEEDS_PAGES
-def test_a_report_on_a_run_by_url_goes_into_the_current_folder(s3_place: str) -> None:
-    lines_of(*GAMES, "--run-dir", s3_place)
-    assert lines_of("report", s3_place) == "written to report.html\n"
+def test_a_report_on_a_run_by_url_goes_into_the_current_folder(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path / "first")
+    assert lines_of("report", f"file://{made.path}") == "written to report.html\n"
     assert Path("report.html").stat().st_size > 10_000
 
 
@@ -110,7 +111,6 @@ def test_a_training_killed_goes_on_on_another_machine(
     lines_of(*TRAIN, "--iterations", 3, "--run-dir", "run")
     child = start_program(
         [*PROGRAM, *map(str, TRAIN), "--iterations", "3", "--run-dir", s3_place],
-        start_new_session=True,
     )
     store = ObjectStore.open(s3_place)
     while not store.list("checkpoints/000001"):

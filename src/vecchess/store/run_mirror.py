@@ -30,7 +30,7 @@ from vecchess.runtime.retried_read import read_file, retried, unreadable
 from vecchess.runtime.signals import StopSignals
 from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.store.block_file import BLOCKS, BlockName, blocks_of, unpack_block
-from vecchess.store.manifest import MANIFEST_NAME, ShardEntry, parse_lines
+from vecchess.store.manifest import MANIFEST_NAME, ShardEntry, parse_lines, path_refusals
 from vecchess.store.object_store import ObjectStore, is_url
 from vecchess.store.run_folder import CUTS, LATEST, RUN_ID_FILE, RunFolder
 
@@ -212,7 +212,7 @@ class RunMirror:
         entries = _entries(naming.get(MANIFEST))
         files = self._local_files(entries)
         changed = [name for name in files if not self._is_pushed(name)]
-        gone = [name for name in self._synced if name not in {*files, *NAMING}]
+        gone = self._synced.keys() - {*files, *NAMING}
         new = {n: data for n, data in naming.items() if not self._is_pushed(n, data)}
         if CONFIG not in files or not (changed or gone or new):
             return
@@ -340,9 +340,10 @@ class RunMirror:
 
     def _write(self, name: str, data: bytes, version: str) -> None:
         path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, data, durably=False)
-        self._synced[name] = Synced.of(path, version)
+        with path_refusals(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, data, durably=False)
+            self._synced[name] = Synced.of(path, version)
 
     def _read(self, name: str) -> bytes:
         return retried(lambda: read_file(self.folder / name))
@@ -363,7 +364,8 @@ class RunMirror:
         gone = [name for name in self._synced if name not in kept]
         for name in gone:
             del self._synced[name]
-            (self.folder / name).unlink(missing_ok=True)
+            with path_refusals(self.folder / name):
+                (self.folder / name).unlink(missing_ok=True)
         for path in self.folder.rglob("*") if is_learner else ():
             name = path.relative_to(self.folder).as_posix()
             if path.is_file() and name not in kept and name != STATE:
@@ -438,10 +440,15 @@ def learner_copy(
         thread.start()
         try:
             yield folder
+        except BaseException:
+            with suppress(VecchessError):  # what went wrong before counts
+                RunMirror(mirror.store, folder).push()
+            raise
+        else:
+            RunMirror(mirror.store, folder).push()
         finally:
             is_over.set()
             thread.join()
-            RunMirror(mirror.store, folder).push()
 
 
 def push_of(
@@ -495,7 +502,9 @@ def _entries(manifest: bytes | None) -> list[ShardEntry]:
 def _is_mirrored(name: str) -> bool:
     """Whether a file has its name at the URL too, and its version in the index."""
     parts = name.split("/")
-    is_plain = not any(part.startswith(".") or not part or "\\" in part for part in parts)
+    is_plain = name.isprintable() and not any(
+        part.startswith(".") or not part or "\\" in part for part in parts
+    )
     return is_plain and (name in NAMING or not name.startswith(NOT_MIRRORED))
 
 
