@@ -27,7 +27,7 @@ Credentials of buckets are taken from the environment, as by the tools of their 
 PANELS = {
     "Used first": "gpus syzygy",
     "Resources": "slots concurrent_games movers threads backend stall_timeout_s",
-    "Output and help": "metrics_port metrics_host config quiet json",
+    "Output and help": "config quiet json",
 }
 
 

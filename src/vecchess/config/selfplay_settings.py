@@ -41,10 +41,6 @@ class DeviceConfig(Settings):
     """Threads of the CPU backend, per worker; 0: an equal share of the cores."""
     stall_timeout_s: Annotated[float, Field(gt=0)] = 60.0
     """Seconds without a message after which a worker is replaced."""
-    metrics_port: Annotated[int, Field(ge=0, le=65535)] = 0
-    """Prometheus port; 0: none."""
-    metrics_host: str = "127.0.0.1"
-    """Address of the Prometheus port; 0.0.0.0: for other machines."""
 
 
 class ContributeConfig(DeviceConfig):
@@ -70,6 +66,10 @@ class PlayConfig(DeviceConfig):
     those that a training still reads, and are not played again."""
     inflight_interval_s: Annotated[float, Field(gt=0)] = 30.0
     """Seconds between saves of the games in progress. A killed worker loses no more of a game."""
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] = 0
+    """Prometheus port; 0: none."""
+    metrics_host: str = "127.0.0.1"
+    """Address of the Prometheus port; 0.0.0.0: for other machines."""
     executor: Literal["local", "mailbox", "ray"] = "local"
     """Who plays: "local" this machine's devices, "mailbox" all who "vecchess contribute" to the
     run, "ray" the nodes of a Ray cluster. No game depends on it."""
