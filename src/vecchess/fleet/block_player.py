@@ -9,10 +9,18 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from time import sleep
-from typing import Self
+from typing import Any, Self
 
-from vecchess.config import BUILT_IN_NETS, ContributeConfig, DeviceConfig, SelfplayConfig, build
+from vecchess.config import (
+    BUILT_IN_NETS,
+    DEFAULT_NET,
+    ContributeConfig,
+    DeviceConfig,
+    SelfplayConfig,
+    build,
+)
 from vecchess.errors import ConfigError, DataError
+from vecchess.fleet.block_games import BlockGames
 from vecchess.fleet.steps import Played
 from vecchess.fleet.task import GamesOfRun, Task
 from vecchess.inference.source import find
@@ -22,14 +30,25 @@ from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.supervisor.worker_throughput import Throughput
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
-from vecchess.store.block_file import pack_block
+from vecchess.snn.integer.net_file import net_path
+from vecchess.store.block_file import BlockName, pack_block
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RUN_ID_FILE, RunFolder
-from vecchess.store.run_pins import hash_of_tables
+from vecchess.store.run_pins import GAMES_VERSION, hash_of_tables
 from vecchess.store.seating import Seating
 
 IDLE_S = 0.02
+KNOWN_GAMES = 8
+KNOWN_SETTINGS: dict[str, Any] = {
+    "seed": 218,
+    "net": DEFAULT_NET,
+    "game": {"max_plies": 8, "random_plies": 2},
+    "tree": {"search": "gumbel", "sims": 8},
+}
+KNOWN_DIGEST = "b38157ab8bad96b9bcbfbedf92ab3f1e4fcb2134b80ec3a892ff82f1da2a0465"
+"""Digest of the games of ``known_block``; ``tests/fleet/test_known_block.py`` prints it where the
+games, or the network that comes along, were changed on purpose."""
 
 
 def config_of(facts: GamesOfRun, local: ContributeConfig, openings: Path | None) -> SelfplayConfig:
@@ -45,6 +64,30 @@ def config_of(facts: GamesOfRun, local: ContributeConfig, openings: Path | None)
         wanted = "with --syzygy" if local.syzygy is None else "with others"
         raise ConfigError(f"the run was begun {wanted if facts.tables else 'without'} tablebases")
     return build(SelfplayConfig, values)
+
+
+def digest_of_known_block(
+    local: ContributeConfig, devices: Sequence[Device], folder: Path, watcher: SelfplayWatcher
+) -> str:
+    """A digest of a few games of the network that comes along, with search, as ``devices`` play
+    them: ``KNOWN_DIGEST`` on every machine that plays right."""
+    facts = GamesOfRun(
+        run_id="0" * 32, settings=KNOWN_SETTINGS, seats=0, turns=0, games_version=GAMES_VERSION,
+        openings=None, tables="",
+    )  # fmt: skip
+    network = net_path(DEFAULT_NET).read_bytes()
+    task = Task(
+        number=0, generation=0, first=0, end=KNOWN_GAMES, size=KNOWN_GAMES,
+        net="default.safetensors", net_sha256=hashlib.sha256(network).hexdigest(),
+    )  # fmt: skip
+    config = config_of(facts, local.model_copy(update={"syzygy": None}), None)
+    with BlockPlayer(facts, config, devices, folder, watcher) as player:
+        player.add_network(task, network)
+        player.begin(task, 0, [])
+        while not (played := player.take_played()):
+            player.poll(0.1)
+    games = BlockGames.of(BlockName(0, 0, "self"), played[0].data, facts).ended
+    return hashlib.sha256(games.digest().encode() + games.fingerprint.tobytes()).hexdigest()
 
 
 class BlockPlayer:

@@ -15,7 +15,12 @@ from typing import Any, TypeVar
 from vecchess import __version__
 from vecchess.config import ContributeConfig
 from vecchess.errors import DataError
-from vecchess.fleet.block_player import BlockPlayer, config_of
+from vecchess.fleet.block_player import (
+    KNOWN_DIGEST,
+    BlockPlayer,
+    config_of,
+    digest_of_known_block,
+)
 from vecchess.fleet.player_steps import PlayerSteps
 from vecchess.fleet.steps import (
     Begin,
@@ -58,11 +63,17 @@ class Contributor:
     """Answers the requests of a player: by the store, in a thread, and by the devices."""
 
     def __init__(
-        self, store: Store, stop: StopSignals, display: ProgressDisplay, name: str
+        self,
+        store: Store,
+        stop: StopSignals,
+        display: ProgressDisplay,
+        name: str,
+        tests_itself: bool = True,
     ) -> None:
-        """``name``: see ``PLAYER_NAME``."""
+        """``name``: see ``PLAYER_NAME``. ``tests_itself``: it plays some known games first."""
         self.name = name
         self.run_is_over = False
+        self._tests_itself = tests_itself
         self._store, self._stop, self._display = store, stop, display
         store.give_up = lambda: self._is_late
         self._io = ThreadPoolExecutor(1, "store")
@@ -77,6 +88,14 @@ class Contributor:
         more of them, or ""."""
         self._devices = parse_gpus(config.gpus, may_share=True)
         facts = self._wait_for(RUN_NAME, "waiting for the run to begin")
+        self._store.probe()
+        if self._tests_itself:
+            digest = digest_of_known_block(config, self._devices, folder / "test", self)
+            if digest != KNOWN_DIGEST:
+                raise DataError(
+                    f"this machine plays wrong: known games came out as {digest[:16]}, not as "
+                    f"{KNOWN_DIGEST[:16]}; `vecchess doctor` may say more"
+                )
         games = GamesOfRun.of_bytes(RUN_NAME, facts)
         settings = config_of(games, config, self._openings(games, folder))
         with BlockPlayer(games, settings, self._devices, folder, self) as self._player:
@@ -105,7 +124,8 @@ class Contributor:
         self._display.print(line)
 
     def _line(self) -> str:
-        assert self._player is not None, "it is shown while it plays"
+        if self._player is None:
+            return "testing itself"
         load = self._player.throughput
         speed = f", {load.plies_per_s:,.0f} plies/s" if load.plies_per_s else ""
         return f"{self.num_blocks:,} blocks{speed}"
@@ -230,7 +250,11 @@ def player_name() -> str:
 
 
 def contribute(
-    store: Store, config: ContributeConfig, stop: StopSignals, display: ProgressDisplay
+    store: Store,
+    config: ContributeConfig,
+    stop: StopSignals,
+    display: ProgressDisplay,
+    tests_itself: bool = True,
 ) -> dict[str, Any]:
     """Play blocks of the run in ``store`` until it is over or a stop is requested; returns the
     summary, ready for JSON.
@@ -240,7 +264,7 @@ def contribute(
     """
     name = player_name()
     with tempfile.TemporaryDirectory(prefix="vecchess-player-") as folder, display:
-        contributor = Contributor(store, stop, display, name)
+        contributor = Contributor(store, stop, display, name, tests_itself)
         try:
             refusal = contributor.play(config, Path(folder))
         except (PlayerEnds, WaitStopped):

@@ -166,7 +166,8 @@ class FleetExecutor:
 
     def __enter__(self) -> Self:
         """Tell players what the games follow from. Raises ConfigError where another run lies in
-        the same place."""
+        the same place, or the store will not do."""
+        self._store.probe()
         data = self._games.to_bytes()
         if not self._store.create(RUN_NAME, data):
             there = GamesOfRun.of_bytes(RUN_NAME, self._store.get(RUN_NAME) or b"")
