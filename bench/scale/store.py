@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from bench.scale.worker import entry_of, npz_of, statistics_of
 
-from vecchess.monitor.machine_games import ManifestTail
+from vecchess.monitor.run_games import ManifestTail
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.worker_throughput import ThroughputMeter
 from vecchess.store.id_set import IdSet

@@ -64,7 +64,7 @@ class MadeRun:
         self.run.config.write_text(to_toml(config))
         self._clock = 1_790_000_000.0
 
-    def status(self, machine: int = 0, **changes: Any) -> dict[str, Any]:
+    def status(self, **changes: Any) -> dict[str, Any]:
         """Say how things stand, now, by this process unless ``changes`` say otherwise."""
         now = time.time()
         is_train = self.kind == "train"
@@ -76,33 +76,26 @@ class MadeRun:
             "load": load(), "workers": [worker(0), worker(1)], "learning": {},
             "stats": GameStats.of(played()).to_dict(), "restarts": 0, "notes": [],
         } | changes  # fmt: skip
-        write_atomically(self.folder(machine) / "status.json", json.dumps(values).encode())
+        write_atomically(self.path / "status.json", json.dumps(values).encode())
         return values
 
     def killed(self, ago_s: float = 40.0, **changes: Any) -> None:
         """Leave the word of a process that said nothing since, and is no more."""
         self.status(updated_unix=time.time() - ago_s, pid=2**22 + 1, **changes)
 
-    def folder(self, machine: int = 0) -> Path:
-        folder = self.path / "machines" / str(machine) if machine else self.path
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-
-    def record(self, records: GameRecords, machine: int = 0) -> str:
+    def record(self, records: GameRecords) -> str:
         """Write a shard and its line in the manifest; returns its name."""
-        games = self.folder(machine) / "games"
-        games.mkdir(exist_ok=True)
+        games = self.run.games
         manifest = Manifest(games)
         name = f"w{len(manifest.entries)}.npz"
         sha256 = write_shard(games / name, records)
         manifest.append(ShardEntry.of(name, sha256, records))
         return name
 
-    def show(self, worker_index: int, records: GameRecords, machine: int = 0) -> Path:
+    def show(self, worker_index: int, records: GameRecords) -> Path:
         """Let a worker show games in progress."""
-        folder = self.folder(machine) / "live"
-        folder.mkdir(exist_ok=True)
-        file = folder / f"{worker_index:03}.npz"
+        self.run.live.mkdir(exist_ok=True)
+        file = self.run.live / f"{worker_index:03}.npz"
         write_shard(file, records)
         return file
 

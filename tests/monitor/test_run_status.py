@@ -11,13 +11,6 @@ from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
 
 
-def test_a_machine_that_falls_silent_is_noted(tmp_path: Path) -> None:
-    made = training_run(tmp_path, 1, 1)
-    made.status(machine=1, updated_unix=time.mktime((2026, 5, 4, 3, 2, 1, 0, 0, -1)), pid=2**22 + 1)
-    notes = RunView(tmp_path).status.notes
-    assert [note["line"] for note in notes] == ["machine 1 is silent since 2026-05-04 03:02:01"]
-
-
 @pytest.mark.parametrize(
     ("changes", "state", "why"),
     [

@@ -13,10 +13,7 @@ from tests.monitor.runs import (
     load,
     numbered,
     selfplay_run,
-    so_far,
     state_of,
-    training_run,
-    worker,
 )
 from vecchess.errors import ConfigError
 from vecchess.monitor.charts import charts
@@ -84,33 +81,6 @@ def test_the_rated_curve_is_read(tmp_path: Path) -> None:
     (made.path / "eval" / "history.json").write_text("{")
     assert view.refresh()
     assert view.elo() == []
-
-
-def test_several_machines_are_one_run(tmp_path: Path) -> None:
-    made = training_run(tmp_path, 1, 1)
-    made.status(load=load(), games=100, target=200, eta_s=5.0)
-    view = RunView(tmp_path)
-    made.record(numbered(played(), 500), machine=1)
-    made.show(3, numbered(so_far(played(), [3]), 600), machine=1)
-    made.status(
-        machine=1, load=load(plies_per_s=582.0), games=7, target=50, eta_s=60.0, restarts=1,
-        workers=[worker(3, gpu=True)],
-        notes=[{"time_unix": 5.0, "line": "gpu 3#3 died"}],
-    )  # fmt: skip
-    assert view.refresh()
-    status = view.status
-    assert status.machines == 2
-    assert (status.games, status.target, status.eta_s) == (107, 250, 60.0)
-    assert status.restarts == 1
-    assert status.load["plies_per_s"] == 10_000.0
-    assert status.load["batch_fill"] == 0.97
-    assert [(one["machine"], one["index"]) for one in status.workers] == [(0, 0), (0, 1), (1, 3)]
-    assert status.notes == [{"time_unix": 5.0, "line": "gpu 3#3 died", "machine": 1}]
-    assert status.bottleneck.label == "Limited by the GPU"
-    assert [(game.machine, game.worker) for game in view.live_games()] == [(1, 3)]
-    assert view.game(503).machine == 1
-    assert view.game(600).is_live
-    assert view.stats.games == 16
 
 
 def test_charts_leave_out_the_time_between_generations(tmp_path: Path) -> None:

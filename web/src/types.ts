@@ -33,7 +33,6 @@ export interface RunLine {
   progress: number | null;
   bottleneck: Bottleneck;
   load: Load;
-  machines: number;
   recorded: number;
   eval: { opponent: string; score: number } | null;
 }
@@ -49,7 +48,6 @@ export interface Gpu {
 
 export interface Worker {
   index: number;
-  machine: number;
   device: string;
   stage: string;
   games: number;
@@ -78,7 +76,7 @@ export interface RunStatus extends Omit<RunLine, "id" | "name" | "recorded" | "e
   workers: Worker[];
   learning: Record<string, number>;
   restarts: number;
-  notes: { time_unix: number; line: string; machine: number }[];
+  notes: { time_unix: number; line: string }[];
 }
 
 /** One run in full. */
@@ -118,7 +116,6 @@ export interface SmallBoard {
 
 export interface Game {
   number: number;
-  machine: number;
   worker: number | null;
   start_fen: string;
   fens: string[];

@@ -29,10 +29,8 @@ class DecodedGame:
 
     number: int
     """Number in its run."""
-    machine: int
-    """Machine that plays or played it; 0 is the first."""
     worker: int | None
-    """Worker of that machine; None for recorded games, where it is not known."""
+    """Worker that plays it; None for recorded games, where it is not known."""
     seat: int
     """Its place among those that the worker shows; -1 for recorded games."""
     start_fen: str
@@ -105,7 +103,7 @@ def decode_moves(
 
 
 def decode_game(
-    records: GameRecords, row: int, moves: DecodedMoves, machine: int, worker: int | None
+    records: GameRecords, row: int, moves: DecodedMoves, worker: int | None
 ) -> DecodedGame:
     """Game ``row`` of ``records``, whose ``moves`` are decoded. Raises DataError where it ended
     in a way that is unknown."""
@@ -123,7 +121,6 @@ def decode_game(
     nets = records.span_net[spans]
     return DecodedGame(
         number=int(records.numbers[row]),
-        machine=machine,
         worker=worker,
         seat=row if is_live else -1,
         start_fen=moves.start_fen,

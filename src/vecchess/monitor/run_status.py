@@ -1,19 +1,18 @@
-"""The status of a run, put together from the status files of its machines (decision 154)."""
+"""The status of a run, from its status file and what its folder shows (decision 154)."""
 
 import shlex
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from vecchess.monitor.bottleneck import Bottleneck, find_bottleneck
 from vecchess.monitor.status_reader import OVER, StatusReader
-from vecchess.runtime.reporting import as_clock, format_time, rounded_duration
+from vecchess.runtime.reporting import as_clock, rounded_duration
 from vecchess.runtime.signals import stopped_text
 from vecchess.selfplay.supervisor.status_view import Values, number, progress_of, seconds_of
-from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.store.run_mirror import place_of
 from vecchess.store.stats import GameStats
 
@@ -27,7 +26,7 @@ NUM_NOTES = 20
 
 @dataclass(frozen=True)
 class RunStatus:
-    """One run, all machines together. Counts and rates are added up, shares averaged."""
+    """What is going on in a run."""
 
     kind: str = "selfplay"
     """ "selfplay" or "train"."""
@@ -43,7 +42,6 @@ class RunStatus:
     age_s: float | None = None
     """Seconds since the status was last written."""
     host: str = ""
-    machines: int = 1
     started_unix: float = 0.0
     updated_unix: float = 0.0
     seconds: float = 0.0
@@ -62,7 +60,6 @@ class RunStatus:
     load: Values = field(default_factory=dict)
     """The fields of ``worker_throughput.Throughput``; {} while nothing plays."""
     workers: list[Values] = field(default_factory=list)
-    """Each with its "machine"."""
     devices: list[str] = field(default_factory=list)
     """Devices that play, or played last: "cpu", "gpu 3 (NVIDIA H200)"."""
     learning: Values = field(default_factory=dict)
@@ -72,7 +69,7 @@ class RunStatus:
     bottleneck: Bottleneck = field(default_factory=Bottleneck)
     restarts: int = 0
     notes: list[Values] = field(default_factory=list)
-    """The last ones: "time_unix", "line", "machine"."""
+    """The last ones: "time_unix", "line"."""
     summary: Values = field(default_factory=dict)
     """The object that --json prints, once the run ended."""
 
@@ -91,62 +88,56 @@ class RunStatus:
 
 
 def run_status_of(
-    path: Path,
-    statuses: Sequence[StatusReader],
-    config: Values,
-    recorded: GameStats,
-    changed_unix: float,
+    path: Path, status: StatusReader, config: Values, recorded: GameStats, changed_unix: float
 ) -> RunStatus:
-    """The status of the run at ``path`` from those of its machines, the first machine's first.
+    """The status of the run at ``path``.
 
     config: the run's settings. recorded: counts over all recorded games, which are what a
     self-play that is over came to: its last status may be older. changed_unix: time of the
     folder's last change, for runs without a status.
     """
-    first = statuses[0]
-    kind = first.text("kind")
+    kind = status.text("kind")
     if kind not in KINDS:
         kind = "train" if "objective" in config else "selfplay"
-    state, age, is_over = _state(first, changed_unix)
+    state, age, is_over = _state(status, changed_unix)
     counts_records = is_over and kind == "selfplay"
     common = RunStatus(
         kind=kind,
         state=state,
         is_over=is_over,
-        why=_why(first, state, age, path),
+        why=_why(status, state, age, path),
         resume_command=_resume_command(path, kind) if state in RESUMABLE else "",
         age_s=age,
-        host=first.text("host"),
-        machines=len(statuses),
-        started_unix=first.number("started_unix"),
-        updated_unix=first.number("updated_unix"),
-        seconds=seconds_of(first.values),
-        net=first.text("net"),
-        iteration=int(first.number("iteration")),
-        iterations=int(first.number("iterations")),
-        games=recorded.games if counts_records else int(_sum(statuses, "games")),
-        target=int(_sum(statuses, "target")),
-        positions=int(_sum(statuses, "positions")),
-        positions_target=int(_sum(statuses, "positions_target")),
-        devices=[_device(worker) for worker in _workers(statuses)],
-        stats=recorded if counts_records else _stats(statuses),
-        restarts=int(_sum(statuses, "restarts")),
-        notes=_notes(statuses, is_over),
-        summary=first.mapping("summary"),
+        host=status.text("host"),
+        started_unix=status.number("started_unix"),
+        updated_unix=status.number("updated_unix"),
+        seconds=seconds_of(status.values),
+        net=status.text("net"),
+        iteration=int(status.number("iteration")),
+        iterations=int(status.number("iterations")),
+        games=recorded.games if counts_records else int(status.number("games")),
+        target=int(status.number("target")),
+        positions=int(status.number("positions")),
+        positions_target=int(status.number("positions_target")),
+        devices=[_device(worker) for worker in status.mappings("workers")],
+        stats=recorded if counts_records else _counts(status.mapping("stats")),
+        restarts=int(status.number("restarts")),
+        notes=_notes(status),
+        summary=status.mapping("summary"),
     )
-    return common if is_over else _with_activity(common, statuses)
+    return common if is_over else _with_activity(common, status)
 
 
-def _with_activity(status: RunStatus, statuses: Sequence[StatusReader]) -> RunStatus:
-    """``status`` with what is going on now: load, workers, updates, and when it will be done."""
-    load, workers = _load(statuses), list(_workers(statuses))
+def _with_activity(found: RunStatus, status: StatusReader) -> RunStatus:
+    """``found`` with what is going on now: load, workers, updates, and when it will be done."""
+    load, workers = status.mapping("load"), status.mappings("workers")
     return replace(
-        status,
-        eta_s=_eta(statuses),
+        found,
+        eta_s=None if status.values.get("eta_s") is None else status.number("eta_s"),
         load=load,
         workers=workers,
-        learning=statuses[0].mapping("learning"),
-        bottleneck=_bottleneck(status.state, load, workers, status.target - status.games),
+        learning=status.mapping("learning"),
+        bottleneck=_bottleneck(found.state, load, workers, found.target - found.games),
     )
 
 
@@ -179,32 +170,6 @@ def _resume_command(path: Path, kind: str) -> str:
     return f"vecchess {kind} --run-dir {shlex.quote(place_of(path))} --resume"
 
 
-def _sum(statuses: Iterable[StatusReader], key: str) -> float:
-    return sum(status.number(key) for status in statuses)
-
-
-def _eta(statuses: Iterable[StatusReader]) -> float | None:
-    """The slowest machine's; None where none is known."""
-    known = [one.number("eta_s") for one in statuses if one.values.get("eta_s") is not None]
-    return max(known, default=None)
-
-
-def _load(statuses: Sequence[StatusReader]) -> Values:
-    """Throughput of all machines that play, as one."""
-    loads = [load for status in statuses if (load := status.mapping("load"))]
-    if len(loads) < 2:
-        return loads[0] if loads else {}
-    names = [one.name for one in fields(Throughput)]
-    parts = [Throughput(**{name: number(load, name) for name in names}) for load in loads]
-    return combined_throughput(parts).to_dict()
-
-
-def _workers(statuses: Sequence[StatusReader]) -> Iterable[Values]:
-    for machine, status in enumerate(statuses):
-        for worker in status.mappings("workers"):
-            yield worker | {"machine": machine}
-
-
 def _device(worker: Values) -> str:
     gpu = worker.get("gpu")
     name = gpu.get("name") if isinstance(gpu, dict) else None
@@ -219,13 +184,6 @@ def _bottleneck(state: str, load: Values, workers: Sequence[Values], left: int) 
     return find_bottleneck(load, has_gpu, left, seated)
 
 
-def _stats(statuses: Iterable[StatusReader]) -> GameStats:
-    total = GameStats()
-    for status in statuses:
-        total.add(_counts(status.mapping("stats")))
-    return total
-
-
 def _counts(values: Values) -> GameStats:
     """The counts among ``values``; fields that are no counts are left out."""
     found = GameStats()
@@ -235,17 +193,10 @@ def _counts(values: Values) -> GameStats:
     return found
 
 
-def _notes(statuses: Sequence[StatusReader], is_over: bool) -> list[Values]:
-    """The newest notes of all machines, with one for each that stopped writing its status."""
+def _notes(status: StatusReader) -> list[Values]:
+    """The newest notes."""
     found: list[Values] = [
-        {"time_unix": number(note, "time_unix"), "line": str(note.get("line", "")), "machine": nr}
-        for nr, status in enumerate(statuses)
+        {"time_unix": number(note, "time_unix"), "line": str(note.get("line", ""))}
         for note in status.mappings("notes")
     ]
-    if not is_over:
-        for nr, status in enumerate(statuses[1:], start=1):
-            if status.state == "gone":
-                when = status.number("updated_unix")
-                line = f"machine {nr} is silent since {format_time(when, '%Y-%m-%d %H:%M:%S')}"
-                found.append({"time_unix": when, "line": line, "machine": nr})
     return sorted(found, key=lambda note: note["time_unix"])[-NUM_NOTES:]

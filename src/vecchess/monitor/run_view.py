@@ -1,4 +1,4 @@
-"""A run's files, read as they change: one machine's, and all of the run. Nothing is written."""
+"""A run's files, read as they change. Nothing is written."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,12 +9,7 @@ from vecchess.evaluate.checkpoints import sort_checkpoints
 from vecchess.evaluate.report_file import MOST_REPORT_BYTES
 from vecchess.monitor.changing_file import SmallFile
 from vecchess.monitor.decoded_game import DecodedGame
-from vecchess.monitor.machine_games import (
-    LiveGamesReader,
-    MachineGames,
-    ManifestTail,
-    joined_outcomes,
-)
+from vecchess.monitor.run_games import LiveGamesReader, ManifestTail, RunGames
 from vecchess.monitor.run_status import RunStatus, run_status_of
 from vecchess.monitor.series import Series
 from vecchess.monitor.status_reader import StatusReader
@@ -23,30 +18,6 @@ from vecchess.store.metrics import METRICS_FILE
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import GameOutcomes
 from vecchess.store.stats import GameStats
-
-
-class MachineReader:
-    """Status, games in progress and recorded games of machine ``number``."""
-
-    def __init__(self, folder: Path, number: int) -> None:
-        """The files are first read by ``refresh``."""
-        self.folder = folder
-        self.status = StatusReader(folder / "status.json")
-        self.manifest = ManifestTail(folder / "games")
-        self.boards = LiveGamesReader(folder / "live", number)
-        self.recorded = MachineGames(self.manifest, number)
-
-    def refresh(self) -> bool:
-        """Read changes; returns whether there were any."""
-        return any([self.status.refresh(), self.manifest.refresh()])
-
-
-def find_machines(path: Path, known: list[MachineReader]) -> list[MachineReader]:
-    """The machines of the run at ``path``: ``known`` ones, then new ones."""
-    machines = known or [MachineReader(path, 0)]
-    while (folder := path / "machines" / str(len(machines))).is_dir():
-        machines = [*machines, MachineReader(folder, len(machines))]
-    return machines
 
 
 class RunView:
@@ -63,24 +34,24 @@ class RunView:
             SmallFile[list[dict[str, Any]]](path / "eval" / name, _curve, [], MOST_REPORT_BYTES)
             for name in ("history.json", "cost.json")  # of eval --history, and with --by-cost
         )
-        self._machines: list[MachineReader] = []
+        self._status_file = StatusReader(path / "status.json")
+        self._manifest = ManifestTail(path / "games")
+        self._recorded = RunGames(self._manifest)
+        self._live = LiveGamesReader(path / "live")
         self.refresh()
 
     def refresh(self) -> bool:
         """Read changes since the last call; returns whether there were any, such as that the run
         stopped writing its status."""
-        before, known = self.status, len(self._machines)
-        self._machines = find_machines(self.path, self._machines)
-        changed = [machine.refresh() for machine in self._machines]
-        others = (self._config, self._history, self._costs, self.series)
-        changed += [other.refresh() for other in others]
-        statuses = [machine.status for machine in self._machines]
+        before = self.status
+        files = (self._status_file, self._manifest, self._config, self._history, self._costs)
+        changed = [file.refresh() for file in (*files, self.series)]
         self.status = run_status_of(
-            self.path, statuses, self.config, self.stats, self._changed_unix()
+            self.path, self._status_file, self.config, self.stats, self._changed_unix()
         )
         after = self.status
         has_new_state = (before.state, before.is_over) != (after.state, after.is_over)
-        return any(changed) or has_new_state or known != len(self._machines)
+        return any(changed) or has_new_state
 
     @property
     def config(self) -> dict[str, Any]:
@@ -89,11 +60,8 @@ class RunView:
 
     @property
     def stats(self) -> GameStats:
-        """Counts over all recorded games, those of earlier generations and other machines too."""
-        total = GameStats()
-        for machine in self._machines:
-            total.add(machine.manifest.stats)
-        return total
+        """Counts over all recorded games, those of earlier generations too."""
+        return self._manifest.stats
 
     def live_games(self) -> list[DecodedGame]:
         """Some of the games that are being played now, of all workers; none once it is over."""
@@ -107,10 +75,8 @@ class RunView:
         shown = {game.number: game for game in self._shown()}
         if number in shown and not shown[number].is_live:
             return shown[number]
-        for machine in self._machines:
-            found = machine.recorded.game(number, self._chess960)
-            if found is not None:
-                return found
+        if (found := self._recorded.game(number, self._chess960)) is not None:
+            return found
         if number in shown and not self.status.is_over:
             return shown[number]
         raise DataError(f"{self.path} has no game {number}, recorded or shown while it is played")
@@ -124,8 +90,8 @@ class RunView:
         return found
 
     def outcomes(self) -> GameOutcomes:
-        """How all recorded games ended, machine by machine, in the order of recording."""
-        return joined_outcomes(machine.recorded.outcomes() for machine in self._machines)
+        """How all recorded games ended, in the order of recording."""
+        return self._recorded.outcomes()
 
     def networks(self) -> list[Path]:
         """nets/*.safetensors, the newest last."""
@@ -146,7 +112,7 @@ class RunView:
 
     def _shown(self) -> list[DecodedGame]:
         """Games that workers show: those in progress, and some that ended just now."""
-        return [game for one in self._machines for game in one.boards.games(self._chess960)]
+        return self._live.games(self._chess960)
 
     @property
     def _chess960(self) -> bool:

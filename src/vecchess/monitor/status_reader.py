@@ -1,4 +1,4 @@
-"""Reads the status of one machine, ``status.json`` (decisions 150, 154 and 219)."""
+"""Reads the status of a run, ``status.json`` (decisions 150, 154 and 219)."""
 
 import os
 import socket
@@ -20,7 +20,7 @@ OVER = ("done", "stopped", "failed", "gone")
 
 
 class StatusReader:
-    """The status of one machine. Of its contents only the schema is relied on."""
+    """The status of a run. Of its contents only the schema is relied on."""
 
     def __init__(self, path: Path) -> None:
         """The file is first read by ``refresh``, and need not exist."""

@@ -237,8 +237,6 @@ def headline(view: RunView, width: int, is_paused: bool) -> Text:
         right = Text("‖ paused  ", style=f"bold {WARM}") + right
     left = Text.assemble(("vecchess ", QUIET), (view.name, "bold"))
     facts = [now.kind, now.net, now.host]
-    if now.machines > 1:
-        facts.append(f"{now.machines} machines")
     for fact in facts:
         if fact and left.cell_len + right.cell_len + len(fact) + 4 <= width:
             left.append(f"  {fact}", style=QUIET)

@@ -12,7 +12,7 @@ from vecchess.store.stats import GameStats
 
 def game(number: int, seat: int = 0, **changes: Any) -> DecodedGame:
     blank = DecodedGame(
-        number, 0, 0, seat, "", "8/8/8/8/8/8/8/8 w - - 0 1", ["e2e4"], ["e4"], [0.5], [200], [100],
+        number, 0, seat, "", "8/8/8/8/8/8/8/8 w - - 0 1", ["e2e4"], ["e4"], [0.5], [200], [100],
         [2], [0], "*", "ongoing", True, "ab", False,
     )  # fmt: skip
     return replace(blank, **changes)

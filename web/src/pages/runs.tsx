@@ -57,7 +57,6 @@ function Figures({ run }: { run: RunLine }) {
     ["ran", clock(run.seconds)],
     ["recorded", `${amount(run.recorded)} games`],
   ];
-  if (run.machines > 1) figures.push(["machines", String(run.machines)]);
   if (load.plies_per_s) {
     figures.push(["speed", `${amount(Math.round(load.plies_per_s))} plies/s`], ["fill", percent(load.batch_fill)]);
   }

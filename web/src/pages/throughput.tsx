@@ -15,8 +15,8 @@ export function Throughput({ run }: { run: Run }) {
         <Empty title="No speeds were measured">They are noted every 5 s while games are played.</Empty>
       )}
       {lines.length > 0 && <Measured kind="load" lines={lines} x={lines.numbers("time_unix") as number[]} xName="time" />}
-      <Workers workers={run.status.workers} machines={run.status.machines} />
-      <Notes notes={run.status.notes} machines={run.status.machines} />
+      <Workers workers={run.status.workers} />
+      <Notes notes={run.status.notes} />
     </>
   );
 }

@@ -2,7 +2,7 @@
 import { moment } from "../format";
 import type { RunStatus } from "../types";
 
-export function Notes({ notes, machines }: { notes: RunStatus["notes"]; machines: number }) {
+export function Notes({ notes }: { notes: RunStatus["notes"] }) {
   if (notes.length === 0) return null;
   return (
     <section class="panel">
@@ -10,7 +10,7 @@ export function Notes({ notes, machines }: { notes: RunStatus["notes"]; machines
       <ul class="notes">
         {[...notes].reverse().map((note) => (
           <li key={`${note.time_unix}${note.line}`}>
-            <span class="muted figures">{moment(note.time_unix)}{machines > 1 ? `, machine ${note.machine}` : ""}</span> {note.line}
+            <span class="muted figures">{moment(note.time_unix)}</span> {note.line}
           </li>
         ))}
       </ul>

@@ -2,7 +2,7 @@
 import { amount, percent } from "../format";
 import type { Worker } from "../types";
 
-export function Workers({ workers, machines }: { workers: Worker[]; machines: number }) {
+export function Workers({ workers }: { workers: Worker[] }) {
   if (workers.length === 0) return null;
   const hasGpu = workers.some((worker) => worker.gpu);
   return (
@@ -12,7 +12,6 @@ export function Workers({ workers, machines }: { workers: Worker[]; machines: nu
         <table>
           <thead>
             <tr>
-              {machines > 1 && <th scope="col">machine</th>}
               <th scope="col">worker</th>
               <th scope="col" class="left">device</th>
               <th scope="col" class="left">stage</th>
@@ -24,7 +23,7 @@ export function Workers({ workers, machines }: { workers: Worker[]; machines: nu
           </thead>
           <tbody>
             {workers.map((worker) => (
-              <Row key={`${worker.machine}.${worker.index}`} worker={worker} withMachine={machines > 1} hasGpu={hasGpu} />
+              <Row key={worker.index} worker={worker} hasGpu={hasGpu} />
             ))}
           </tbody>
         </table>
@@ -33,12 +32,11 @@ export function Workers({ workers, machines }: { workers: Worker[]; machines: nu
   );
 }
 
-function Row({ worker, withMachine, hasGpu }: { worker: Worker; withMachine: boolean; hasGpu: boolean }) {
+function Row({ worker, hasGpu }: { worker: Worker; hasGpu: boolean }) {
   const { load, gpu } = worker;
   const rounded = (value: number | undefined) => amount(value === undefined ? value : Math.round(value));
   return (
     <tr>
-      {withMachine && <td>{worker.machine}</td>}
       <th scope="row">{worker.index}</th>
       <td class="left">{gpu?.name ? `${worker.device} (${gpu.name})` : worker.device}</td>
       <td class="left">{worker.stage}</td>

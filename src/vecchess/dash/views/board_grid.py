@@ -21,7 +21,7 @@ REFRESHES_BETWEEN_READS = 2
 """Refreshes between two attempts to read the record of a finished game."""
 MOST_LAST = 64
 """Games of a run that is over."""
-Seat = tuple[int, int | None, int]
+Seat = tuple[int | None, int]
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class BoardGrid:
         """The number of recorded games, and the boards of the last of them."""
 
     def boards(self, view: RunView, now: Callable[[], float] = time.monotonic) -> list[Any]:
-        """Each board as plain values, in the order of machines, workers and seats; of a run that is
-        over the newest first."""
+        """Each board as plain values, in the order of workers and seats; of a run that is over the
+        newest first."""
         self._num_refreshes += 1
-        playing = {(game.machine, game.worker, game.seat): game for game in view.live_games()}
+        playing = {(game.worker, game.seat): game for game in view.live_games()}
         if not playing and view.status.is_over:
             return self._last_boards(view)
         for seat in playing.keys() | self._squares.keys():
             self._update_seat(seat, playing.get(seat), view, now())
-        order = sorted(self._squares, key=lambda seat: (seat[0], seat[1] or 0, seat[2]))
+        order = sorted(self._squares, key=lambda seat: (seat[0] or 0, seat[1]))
         return [board(self._squares[seat]) for seat in order]
 
     def _last_boards(self, view: RunView) -> list[Any]:
@@ -88,7 +88,7 @@ class BoardGrid:
             recorded = view.game(game.number)
         except DataError:
             return replace(game, is_live=False)
-        return replace(recorded, worker=game.worker, seat=game.seat, machine=game.machine)
+        return replace(recorded, worker=game.worker, seat=game.seat)
 
 
 def board(square: GridSquare) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def board(square: GridSquare) -> dict[str, Any]:
     game = square.game
     judged = [score for score in game.white_score if score is not None]
     return {
-        "seat": f"{game.machine}.{game.worker}.{game.seat}",
+        "seat": f"{game.worker}.{game.seat}",
         "number": game.number,
         "fen": game.fen,
         "last": game.ucis[-1] if game.ucis else "",

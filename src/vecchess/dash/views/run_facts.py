@@ -35,7 +35,6 @@ def facts(view: RunView) -> list[Fact]:
         ("took", as_clock(seconds) if seconds else ""),
         ("cost", _cost(view)),
         ("devices", _devices(now.devices) or str(view.config.get("gpus", ""))),
-        ("machines", f"{now.machines:,}" if now.machines > 1 else ""),
         ("host", now.host),
         ("network", _network(view)),
         ("iterations", f"{now.iteration:,} of {now.iterations:,}" if now.iterations else ""),

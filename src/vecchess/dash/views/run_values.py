@@ -28,7 +28,6 @@ LINE_KEYS = (
     "progress",
     "bottleneck",
     "load",
-    "machines",
 )
 NUM_WORKERS = 256
 """Workers in the table at most."""

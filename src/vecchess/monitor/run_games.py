@@ -1,7 +1,7 @@
-"""The games of one machine, read as it plays: those recorded, and those in progress.
+"""The games of a run, read as it plays: those recorded, and those in progress.
 
 games/manifest.jsonl   -> ManifestTail      shards and counts, each line once
-games/*.npz            -> MachineGames      how all ended, and any of them by its number
+games/*.npz            -> RunGames          how all ended, and any of them by its number
 live/<worker>.npz      -> LiveGamesReader   some of those that are being played
 """
 
@@ -83,12 +83,12 @@ def _pruned(head: bytes) -> GameStats:
         return GameStats()
 
 
-class MachineGames:
-    """The recorded games of one machine. A shard is opened when one of its games is wanted."""
+class RunGames:
+    """The recorded games of a run. A shard is opened when one of its games is wanted."""
 
-    def __init__(self, manifest: ManifestTail, machine: int) -> None:
+    def __init__(self, manifest: ManifestTail) -> None:
         """The games that ``manifest`` lists, now and later."""
-        self._manifest, self._machine = manifest, machine
+        self._manifest = manifest
         self._outcomes: dict[str, GameOutcomes] = {}
         self._open: OrderedDict[str, GameRecords] = OrderedDict()
 
@@ -101,7 +101,7 @@ class MachineGames:
                 rows = np.flatnonzero(records.numbers == number)
                 if len(rows):
                     moves = decode_moves(None, records, int(rows[0]), chess960)
-                    return decode_game(records, int(rows[0]), moves, self._machine, None)
+                    return decode_game(records, int(rows[0]), moves, None)
         return None
 
     def outcomes(self) -> GameOutcomes:
@@ -141,17 +141,17 @@ def joined_outcomes(parts: Iterable[GameOutcomes]) -> GameOutcomes:
 
 
 class LiveGamesReader:
-    """The games in progress of one machine."""
+    """The games in progress of a run."""
 
-    def __init__(self, folder: Path, machine: int) -> None:
+    def __init__(self, folder: Path) -> None:
         """The folder is first read by ``games``, and need not exist."""
-        self._folder, self._machine = folder, machine
+        self._folder = folder
         self._files: dict[Path, WorkerGames] = {}
 
     def games(self, chess960: bool) -> list[DecodedGame]:
         """All games shown now, worker by worker; unreadable files are left out."""
         self._files = {
-            file: self._files.get(file) or WorkerGames(file, self._machine)
+            file: self._files.get(file) or WorkerGames(file)
             for file in sorted(self._folder.glob("*.npz"))
             if not file.name.startswith(PARTIAL_PREFIX) and file.stem.isdecimal()
         }
@@ -162,9 +162,9 @@ class WorkerGames:
     """The games that one worker shows. Their file is read again only when it was replaced, and the
     moves of a game are kept, so that only new ones are decoded."""
 
-    def __init__(self, path: Path, machine: int) -> None:
+    def __init__(self, path: Path) -> None:
         """The file is first read by ``games``."""
-        self._path, self._machine, self._worker = path, machine, int(path.stem)
+        self._path, self._worker = path, int(path.stem)
         self._seen: Stamp | None = None
         self._games: list[DecodedGame] = []
         self._moves: dict[int, DecodedMoves] = {}
@@ -190,7 +190,7 @@ class WorkerGames:
         for row, number in enumerate(records.numbers.tolist()):
             try:
                 moves = decode_moves(before.get(number), records, row, chess960)
-                game = decode_game(records, row, moves, self._machine, self._worker)
+                game = decode_game(records, row, moves, self._worker)
             except DataError:
                 continue
             self._moves[number] = moves
