@@ -16,15 +16,27 @@ OPTIONS = [
 ]  # fmt: skip
 
 
+def meeting_of(machines: int) -> list[object]:
+    """Options by which so many machines find each other; the number of one is the last word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    return [
+        "--nnodes",
+        machines,
+        "--master-addr",
+        "127.0.0.1",
+        "--master-port",
+        port,
+        "--node-rank",
+    ]
+
+
 def train_on(folders: list[Path], *options: object) -> list[str]:
     """What each machine says; one for each of ``folders``, in which it works.
 
     The run is named by a path within, so that each sees another one.
     """
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    place = ["--run-dir", "run", "--nnodes", len(folders), "--master-addr", "127.0.0.1"]
-    place += ["--master-port", port, "--node-rank"]
+    place = ["--run-dir", "run", *meeting_of(len(folders))]
     machines = []
     for rank, folder in enumerate(folders):
         temporary = folder / f"tmp-{rank}"
@@ -83,3 +95,15 @@ def test_a_shared_folder_is_written_by_rank_0_alone(tmp_path: Path) -> None:
     assert newest(one) == newest(run)
     assert games(one).digest() == games(run).digest()
     assert {path.name for path in run.iterdir()} == {path.name for path in one.iterdir()}
+
+
+def test_a_mistake_ends_all_machines_at_once(tmp_path: Path) -> None:
+    """Rank 0 alone looks at what settings name."""
+    place = meeting_of(2)
+    options = [*OPTIONS, "--init-from", "nowhere.safetensors", "--run-dir", "run"]
+    machines = [start("train", *options, *place, rank, cwd=tmp_path) for rank in (0, 1)]
+    said = [machine.communicate(timeout=60)[1] for machine in machines]
+    assert [machine.returncode for machine in machines] == [2, 2], said
+    assert [len(one.splitlines()) for one in said] == [1, 0], said
+    assert "nowhere.safetensors" in said[0]
+    assert not (tmp_path / "run").exists()
