@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
@@ -50,6 +51,7 @@ REPORT_S = 5.0
 """Between two words of a player to the learner."""
 WAIT_S = 1.0
 """Between two looks for a run that has not begun, or a network that is not there yet."""
+LAST_WORD_S = 2.0
 OVER_S = 10.0
 """A player without work looks so often whether the run is over."""
 ResultT = TypeVar("ResultT")
@@ -104,7 +106,8 @@ class Contributor:
             except (PlayerEnds, WaitStopped):
                 return ""
             finally:
-                self._report("ended")
+                with suppress(Exception):  # it is for people alone
+                    self._report("ended").result(LAST_WORD_S)
 
     def close(self) -> None:
         """End the thread; a request that does not return is not waited for."""
@@ -223,7 +226,7 @@ class Contributor:
                 self.run_is_over = True
                 raise PlayerEnds
 
-    def _report(self, state: str) -> None:
+    def _report(self, state: str) -> "Future[None]":
         player = self._player
         facts = {
             "schema": SCHEMA,
@@ -240,7 +243,7 @@ class Contributor:
             "unix": round(time.time(), 1),
         }
         data = json.dumps(facts).encode()
-        self._io.submit(self._store.put, f"{PLAYERS}{self.name}.json", data)
+        return self._io.submit(self._store.put, f"{PLAYERS}{self.name}.json", data)
 
 
 def player_name() -> str:

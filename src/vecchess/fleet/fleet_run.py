@@ -84,6 +84,8 @@ PLAYERS_S = 5.0
 """Between two looks at what players say of themselves."""
 LOST_S = 30.0
 """A player whose word has not changed for so long is shown as lost."""
+PART = "part-"
+"""Before the name of a shard with some of the games of a block."""
 FLEET = 0
 """Who has all games, in the ledger."""
 ResultT = TypeVar("ResultT")
@@ -155,7 +157,7 @@ class FleetExecutor:
         self._cut_files: dict[str, Path] = {}
         """Files of games that wait, by their sha256."""
         self._draw = SystemRandom()
-        self._io = ThreadPoolExecutor(1, "store")
+        self._io = ThreadPoolExecutor(2, "store")  # one request of the protocol, and one for people
         self._stack = ExitStack()
         self._checker: BlockPlayer | None = None
         self._players: dict[str, dict[str, Any]] = {}
@@ -423,7 +425,7 @@ class FleetExecutor:
             file, ids = name.file, task.blocks.ids(name.block)
             left = ids & self.ledger.assigned_to(FLEET)
             if left != ids:  # some are recorded: they were given out in other blocks before
-                games, file = games.only(left, self._seating), f"part-{name.file}"
+                games, file = games.only(left, self._seating), f"{PART}{name.file}"
                 shard, cut = games.to_bytes(self._games.run_id)
             entry = store_block(self._run, file, shard, cut, games, left)
             self.ledger.record(FLEET, entry)
@@ -433,7 +435,10 @@ class FleetExecutor:
     def _earliest_by(self, player: str) -> int | None:
         """The first generation with recorded games of a player. Games of self-play, from which
         nothing follows, are dropped instead, and played again."""
-        names = ((BlockName.of_file(entry.file), entry) for entry in self.ledger.entries)
+        names = (
+            (BlockName.of_file(entry.file.removeprefix(PART)), entry)
+            for entry in self.ledger.entries
+        )
         entries = [entry for name, entry in names if name is not None and name.player == player]
         if self._seating is None:
             self.ledger.drop(entries)
