@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from vecchess.fleet.player_steps import REFUSED, Seen
+from vecchess.fleet.player_steps import REFUSED, Seen, parts_of
 from vecchess.fleet.steps import (
     Accept,
     Create,
@@ -41,7 +41,7 @@ POLL_S = 0.5
 IDLE_ROUNDS = 8
 """After so many looks without a new result the task, its inputs and refusals are looked after."""
 KEPT_TASKS = 2
-"""The results of so many newest tasks stay: the next one goes on with the last one's."""
+"""The results of so many generations stay: the next one goes on with those of the last one."""
 BANNED = "fleet/banned/"
 _DRAFTS = "fleet/drafts/"
 
@@ -61,6 +61,8 @@ class Gathering:
     wanted: Collection[int]
     tasks: list[Task]
     """The draft under each number under which it was given out; the newest last."""
+    confirmed: set[int] = field(default_factory=set)
+    """Numbers whose object is that task, and not one of another learner."""
     held: dict[int, tuple[BlockName, bytes]] = field(default_factory=dict)
     """The results that are there, by block."""
 
@@ -76,17 +78,12 @@ class LearnerSteps:
         """Why no result is taken, by player."""
         self._next: int | None = None
         """The lowest number that a task of this learner may get; None: not looked for yet."""
-        self._past: list[int] = []
-        """Tasks whose results were not tidied up yet."""
+        self._past: list[set[int]] = []
+        """The tasks of each generation whose results were not tidied up yet."""
 
     def start(self) -> Steps[Rewind | None]:
         """Read which players are banned. A Rewind where games of one are recorded still."""
-        for name in (yield Names(BANNED)):
-            data = yield Get(name)
-            self._banned.setdefault(
-                name.removeprefix(BANNED), (data or b"").decode(errors="replace")
-            )
-        return (yield from self._earliest(list(self._banned)))
+        return (yield from self._read_bans())
 
     def gather(self, draft: Task, wanted: Collection[int]) -> Steps[Rewind | None]:
         """Have the blocks ``wanted`` of ``draft``, a task without its number, played, and record
@@ -109,19 +106,25 @@ class LearnerSteps:
                 yield from self._look_after(work)
             if len(work.held) < len(wanted):
                 yield Pause(POLL_S)
+                continue
+            rewind = yield from self._read_bans()  # another learner may have named a player
+            if rewind is not None:
+                return rewind
+            self._drop_banned(work)
         always(work.held.keys() == set(wanted), "each block of a task counts once")
         always(
             not any(name.player in self._banned for name, _ in work.held.values()),
             "no result of a banned player counts",
         )
         yield Accept(draft, dict(work.held.values()))
-        self._past += [task.number for task in work.tasks]
+        given_out = {task.number for task in work.tasks}
+        self._past.append(given_out | {name.task for name, _ in work.held.values()})
         yield from self._tidy_up()
         return None
 
     def has_results_of(self, task: int) -> bool:
         """Whether the results of a task are sure to be in the store."""
-        return self._keeps_results or task in self._past
+        return self._keeps_results or any(task in tasks for tasks in self._past)
 
     def _publish(self, draft: Task) -> Steps[Task]:
         """Give ``draft`` a number, that of a task with the same content if there is one."""
@@ -154,11 +157,18 @@ class LearnerSteps:
     def _take_in(self, work: Gathering, task: Task, names: list[str]) -> Steps[Rewind | None]:
         """Look at the results that are new, and hold one for each block."""
         for text in names:
-            name = BlockName.of_object(text)
-            if name is None or name.block in work.held or name.block not in work.wanted:
+            number, block, player, suffix = parts_of(text)
+            if suffix or number != task.number or block in work.held or block not in work.wanted:
                 continue
-            if name.player in self._banned or name.task != task.number:
+            if player in self._banned:
                 continue
+            if number not in work.confirmed:
+                if (yield Get(task_name(number))) != task.to_bytes():
+                    sometimes("the number of a task is another learner's")
+                    work.tasks.remove(task)
+                    break
+                work.confirmed.add(number)
+            name = BlockName(number, block, player)
             data: Any = yield Get(name.object)
             if data is None:
                 continue
@@ -167,15 +177,11 @@ class LearnerSteps:
                 fault = yield Replay(task, name, data)
             if not fault:
                 work.held[name.block] = name, data
-            elif (yield Get(task_name(task.number))) != task.to_bytes():
-                sometimes("the number of a task is another learner's")
-                work.tasks.remove(task)
-                break
-            else:
-                rewind = yield from self._ban(work, task, name, fault)
-                if rewind is not None:
-                    sometimes("a player is wrong whose games were learnt from")
-                    return rewind
+                continue
+            rewind = yield from self._ban(work, task, name, fault)
+            if rewind is not None:
+                sometimes("a player is wrong whose games were learnt from")
+                return rewind
         return None
 
     def _ban(
@@ -186,11 +192,28 @@ class LearnerSteps:
         reason = f"block {wrong.block} of task {wrong.task}: {fault}"
         self._banned[player] = reason
         yield Tell(f"player {player} was wrong and is left out from here on: {reason}")
-        yield Create(BANNED + player, reason.encode())
-        for block in [block for block, (name, _) in work.held.items() if name.player == player]:
-            del work.held[block]
+        while (yield Get(BANNED + player)) is None:  # the next learner must know it
+            yield Create(BANNED + player, reason.encode())
+        self._drop_banned(work)
         yield from self._refuse(task, (yield Names(blocks_of(task.number))))
         return (yield from self._earliest([player]))
+
+    def _read_bans(self) -> Steps[Rewind | None]:
+        """Read which players are banned that were not before; a Rewind where games of one of them
+        are recorded."""
+        found = []
+        for name in (yield Names(BANNED)):
+            player = name.removeprefix(BANNED)
+            if player not in self._banned:
+                data = yield Get(name)
+                self._banned[player] = (data or b"").decode(errors="replace")
+                found.append(player)
+        return (yield from self._earliest(found))
+
+    def _drop_banned(self, work: Gathering) -> None:
+        for block, (name, _) in list(work.held.items()):
+            if name.player in self._banned:
+                del work.held[block]
 
     def _refuse(self, task: Task, names: list[str]) -> Steps[None]:
         """Mark the results of banned players, so that others play these blocks."""
@@ -227,13 +250,11 @@ class LearnerSteps:
         yield from self._announce(newest)
         for task in work.tasks:
             yield from self._refuse(task, (yield Names(blocks_of(task.number))))
-        for player, reason in self._banned.items():
-            yield Create(BANNED + player, reason.encode())
 
     def _tidy_up(self) -> Steps[None]:
-        """Remove claims, refusals, and results that nobody reads any more, of tasks long over."""
-        while len(self._past) > KEPT_TASKS:
-            number = self._past.pop(0)
+        """Remove the claims, refusals and results of tasks that are long over."""
+        old, self._past = self._past[:-KEPT_TASKS], self._past[-KEPT_TASKS:]
+        for number in sorted(set().union(*old).difference(*self._past)):
             names: list[str] = yield Names(blocks_of(number))
             if self._keeps_results:
                 names = [name for name in names if BlockName.of_object(name) is None]
