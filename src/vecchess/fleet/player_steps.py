@@ -13,6 +13,7 @@ import hashlib
 import zlib
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from vecchess.errors import DataError
@@ -50,6 +51,14 @@ BlockKey = tuple[int, int]
 """Task and block."""
 
 
+@lru_cache(1 << 16)  # each listing of a task has the names of the one before
+def parts_of(name: str) -> tuple[int, int, str, str]:
+    """Task, block, player and suffix of a name in a listing; task -1 of anything else."""
+    result, dot, suffix = name.partition(".")
+    key = BlockName.of_object(result)
+    return (-1, 0, "", "") if key is None else (*key, dot + suffix)
+
+
 class Seen(NamedTuple):
     """What a listing says about the blocks of a task."""
 
@@ -62,13 +71,11 @@ class Seen(NamedTuple):
     def of(cls, task: int, names: list[str]) -> "Seen":
         """The parts of a listing; names of nothing that belongs there are left out."""
         found = cls(defaultdict(set), defaultdict(set), defaultdict(set))
+        of_suffix = {"": found.results, CLAIM: found.claims, REFUSED: found.refused}
         for name in names:
-            for suffix, where in ((CLAIM, found.claims), (REFUSED, found.refused), ("", found[0])):
-                if name.endswith(suffix):
-                    key = BlockName.of_object(name.removesuffix(suffix))
-                    if key is not None and key.task == task:
-                        where[key.block].add(key.player)
-                    break
+            of_task, block, player, suffix = parts_of(name)
+            if of_task == task and suffix in of_suffix:
+                of_suffix[suffix][block].add(player)
         return found
 
     def is_done(self, block: int) -> bool:
@@ -85,6 +92,8 @@ class PlayerSteps:
     _task: Task | None = None
     _is_exhausted: bool = False
     """No block was left at the last look."""
+    _idle_until: float = 0.0
+    """When a block that others have claimed is late, if none was left."""
     _in_hand: dict[BlockKey, float] = field(default_factory=dict)
     """Blocks that it plays, and since when."""
     _claimed_since: dict[int, float] = field(default_factory=dict)
@@ -108,8 +117,8 @@ class PlayerSteps:
                 return refusal
             if not is_busy:
                 yield Pause(pause_s)
-            has_work = is_busy or bool(self._in_hand)
-            pause_s = LEAST_PAUSE_S if has_work else min(2 * pause_s, MOST_PAUSE_S)
+            has_none = self._task is None or self._is_exhausted
+            pause_s = min(2 * pause_s, MOST_PAUSE_S) if has_none else LEAST_PAUSE_S
 
     def _send_played(self) -> Steps[None]:
         played: list[Played] = yield TakePlayed()
@@ -118,24 +127,28 @@ class PlayerSteps:
             yield Create(name, each.data)
             now = yield from self._now()
             since = self._in_hand.pop((each.task, each.block), now)
-            self._claimed_since[each.block] = now  # if it is not seen after a while: play it again
+            if self._task is not None and self._task.number == each.task:
+                self._claimed_since[each.block] = now  # not seen after a while: play it again
             if now > since:
                 before = self._block_s if self._has_played else now - since
                 self._block_s, self._has_played = (before + now - since) / 2, True
 
     def _take_blocks(self) -> Steps[tuple[str, bool]]:
         """Take as many blocks as the devices have room for: (why it is refused, whether any)."""
+        if self._task is not None and (yield Room(self._task)) <= 0:
+            return "", False
         self._looks += 1
         if self._task is None or self._is_exhausted or self._looks % LOOKS == 0:
-            yield from self._look_ahead()
+            is_new = yield from self._look_ahead()
+            if self._is_exhausted and not is_new and (yield from self._now()) < self._idle_until:
+                return "", False
         if (task := self._task) is None or (room := (yield Room(task))) <= 0:
             return "", False
         seen = Seen.of(task.number, (yield Names(blocks_of(task.number))))
         if any(self.me in players for players in seen.refused.values()):
             sometimes("a player learns that it is refused")
             return f"the learner takes no results of {self.me}: one of them was wrong", False
-        now = yield from self._now()
-        blocks = self._choose(task, seen, room, now)
+        blocks = self._choose(task, seen, room, (yield from self._now()))
         self._is_exhausted = not blocks
         for block in blocks:
             if not (yield from self._begin(task, block)):
@@ -167,22 +180,24 @@ class PlayerSteps:
         """Blocks to take now, up to ``room``."""
         count = task.blocks.num_blocks
         start = zlib.crc32(f"{self.me} {task.number}".encode()) % count
-        order = [(start + place) % count for place in range(count)]
-        left = [
-            block
-            for block in order
-            if (task.number, block) not in self._in_hand and not seen.is_done(block)
-        ]
-        for block in left:
-            if seen.claims[block]:
-                self._claimed_since.setdefault(block, now)
+        left = dict.fromkeys([*range(start, count), *range(start)])
+        for block in filter(seen.is_done, list(seen.results)):
+            left.pop(block, None)
+        for number, block in self._in_hand:
+            if number == task.number:
+                left.pop(block, None)
+        for block in seen.claims.keys() & left.keys():
+            self._claimed_since.setdefault(block, now)
         free = [block for block in left if block not in self._claimed_since]
         if free:
             return free[:room]
-        late = [b for b in left if now - self._claimed_since[b] >= PATIENCE * self._block_s]
+        patience = PATIENCE * self._block_s
+        late = [block for block in left if now - self._claimed_since[block] >= patience]
         for block in late:
             sometimes("a block is played although another player has claimed it")
             self._claimed_since[block] = now
+        oldest = min((self._claimed_since[block] for block in left), default=now)
+        self._idle_until = oldest + patience
         return sorted(late, key=lambda block: len(seen.claims[block]))[:room]
 
     def _now(self) -> Steps[float]:

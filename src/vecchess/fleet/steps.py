@@ -48,7 +48,7 @@ class Delete(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Wait."""
+    """Wait; a player, until a block of it is done, where that is sooner."""
 
     seconds: float
 

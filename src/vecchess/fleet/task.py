@@ -9,9 +9,8 @@ import hashlib
 import json
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from vecchess.config.settings import TypedModel
 from vecchess.errors import ConfigError, DataError
 from vecchess.safe_parse import clip_line, is_schema, parse_json_object
 from vecchess.store.block_file import HEAD_BYTES, BlockName
@@ -31,7 +30,7 @@ _Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Object = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$", max_length=400)]
 
 
-class StoredModel(TypedModel):
+class StoredModel(BaseModel):
     """A model whose values are an object in the store."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,7 +46,7 @@ class StoredModel(TypedModel):
             values = parse_json_object(data, _MOST_BYTES)
             if not is_schema(found := values.pop("schema", None), SCHEMA):
                 raise ValueError(f"schema {found}; this vecchess reads {SCHEMA}")
-            return cls.model_validate(values)
+            return cls.model_validate_json(json.dumps(values), strict=True)
         except (ValueError, ValidationError) as error:
             raise DataError(f"{name} is damaged: {clip_line(error)}") from None
 
