@@ -5,13 +5,14 @@ INPUTS ?= 20000
 SAMPLE ?= 300
 SECONDS ?= 20
 SEED ?= 0
+BLOCKS ?= 1000000
 BIN := $(VENV)/bin
 PIP_INSTALL := sh scripts/quietly.sh $(BIN)/pip install --disable-pip-version-check -c constraints.txt
 READY := $(VENV)/.ready
 # Test processes: one more than cores, up to 4, because tests wait for programs that they start.
 TESTERS = $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? cores + 1 : 4)))
 
-.PHONY: selfplay test test-all test-long coverage mutants fuzz docs lint types check setup pages try-pages stockfish \
+.PHONY: selfplay test test-all test-long coverage mutants fuzz simulate docs lint types check setup pages try-pages stockfish \
 	chromium clean constraints licences sbom reproducible supply help
 
 help:
@@ -19,6 +20,7 @@ help:
 	@echo "make test       set up, then run the tests (6 to 14 minutes on 2 cores, by their speed)"
 	@echo "make test-all   every test, the long ones too (make test-long: these alone, MINUTES=)"
 	@echo "make fuzz       hostile input for every reader, some minutes (INPUTS=, SECONDS=, SEED=, TARGETS=)"
+	@echo "make simulate   a million blocks of a fleet under faults, in one process (BLOCKS=, SEED=)"
 	@echo "make coverage   lines and branches of chess, store and selfplay that the tests reach"
 	@echo "make mutants    small faults in chess and store, 300 of each: do the tests notice?"
 	@echo "make check      lint and types"
@@ -46,6 +48,9 @@ test-long: setup stockfish chromium
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz $(TARGETS) --inputs $(INPUTS) --seconds $(SECONDS) --seed $(SEED) \
 		--save tests/fuzz/found
+
+simulate: $(READY)
+	$(BIN)/python -m tests.fleet.simulation --blocks $(BLOCKS) --first $(SEED)
 
 # Fails below 95 % of the lines or 90 % of the branches.
 coverage: $(READY)
