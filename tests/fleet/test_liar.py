@@ -1,6 +1,7 @@
 """A training with a player that lies ends with the network of an honest one."""
 
 import hashlib
+import json
 import random
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from vecchess.config import ContributeConfig, TrainConfig, build
-from vecchess.fleet import contribute
+from vecchess.fleet import contribute, fleet_run
 from vecchess.fleet.block_games import BlockGames
 from vecchess.fleet.steps import Played, Request, TakePlayed
 from vecchess.fleet.task import RUN_NAME, GamesOfRun
@@ -108,15 +109,25 @@ def network(folder: Path, **settings: Any) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_liar_is_named_and_the_network_is_the_honest_one(tmp_path: Path) -> None:
+def test_a_liar_is_named_and_the_network_is_the_honest_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is checked in the first two generations, so that the training has to go back."""
     honest = network(tmp_path / "a" / "run")
     (tmp_path / "b").mkdir()
-    with players(tmp_path / "b" / "run", [0.0, 0.3]) as made:
-        found = network(
-            tmp_path / "b" / "run", executor="mailbox", verify_share=0.2, keep_checkpoints=1
-        )
     run = tmp_path / "b" / "run"
-    assert sum(player.num_lies for player in made) > 0
+
+    class ChecksLate:
+        def random(self) -> float:
+            return 0.0 if len(list(run.glob("fleet/tasks/*"))) > 2 else 1.0
+
+    monkeypatch.setattr(fleet_run, "SystemRandom", ChecksLate)
+    with players(run, [0.0, 0.5]) as made:
+        found = network(run, executor="mailbox", verify_share=0.5, keep_checkpoints=1)
     liar = next(player for player in made if player.share)
+    assert liar.num_lies > 0
     assert [file.name for file in run.glob("fleet/banned/*")] == [liar.name]
+    events = map(json.loads, (run / "log.jsonl").read_text().splitlines())
+    notes = [event.get("line", "") for event in events]
+    assert any(f"player {liar.name} was wrong" in line for line in notes)
     assert found == honest

@@ -181,6 +181,11 @@ class BlockPlayer:
         if self._supervisor.ledger.is_complete:
             self._supervisor.rest()
 
+    def has_played(self) -> bool:
+        """Whether ``take_played`` would return a block."""
+        supervisor = self._supervisor
+        return supervisor is not None and len(supervisor.ledger.entries) > self._num_taken
+
     def take_played(self) -> list[Played]:
         """The blocks that are done and were not taken before."""
         if self._supervisor is None or self._task is None:

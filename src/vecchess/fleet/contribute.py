@@ -150,7 +150,7 @@ class Contributor:
             case Clock():
                 return time.monotonic()
             case Pause(seconds):
-                return self._poll_until(lambda: False, time.monotonic() + seconds)
+                return self._poll_until(player.has_played, time.monotonic() + seconds)
             case Tell(line):
                 return self.report_line(line)
         return self._asked(lambda: ask_store(self._store, request))
