@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from tests.store.games import made_up
+from tests.train.distributed.meeting import Meeting, at_once
+from tests.train.distributed.meeting import stop as stop_beats
 from vecchess.config import TrainConfig, build
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.supervisor import RunResult
@@ -40,7 +42,8 @@ class FakeSupervisor:
         self.stops = False
 
     def play(self, net: str, segments: IdSet, heartbeat: Any) -> RunResult:
-        heartbeat()
+        for _ in range(4):  # some more after a stop, while workers write what they finished
+            self.stops = bool(heartbeat()) or self.stops
         manifest = Manifest(self.run.games)
         wanted = (segments - manifest.segments).ids
         self.played += wanted.tolist()
@@ -192,3 +195,22 @@ def test_what_a_checkpoint_says_is_checked(run: RunFolder) -> None:
     for history in ([1, -2], [True], ["4"], 5):
         with pytest.raises((TypeError, ValueError)):
             source.restore({"history": history, "reference_shards": 0})
+
+
+def test_all_ranks_wait_for_a_stop_to_be_carried_out(run: RunFolder) -> None:
+    """Heart-beats go on until the last worker has written what it finished."""
+    meeting = Meeting()
+    sources = []
+    for ranks in meeting.of(3):
+        ranks.num_nodes = 1
+        config = build(TrainConfig, {"positions_per_iter": SEATS * TURNS, "seats": SEATS})
+        supervisor: Any = FakeSupervisor(run) if ranks.is_main else None
+        stop = StopSignals()
+        if ranks.rank == 1:
+            stop.request_stop("SIGUSR2")
+        sources.append(SelfplaySource(config, RunCopies(run, ranks), ranks, stop, supervisor))
+    plans = at_once(*(lambda one=one: one.prepare(0, 0) for one in sources))
+    assert plans == [None] * 3
+    assert all(one._stop.reason for one in sources)
+    for ranks in meeting.ranks:
+        stop_beats(ranks)

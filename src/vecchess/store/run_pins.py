@@ -156,7 +156,7 @@ def pin_run(run: RunFolder, config: PlayConfig) -> None:
 
 
 def has_pins(run: RunFolder) -> bool:
-    """Whether ``run`` has pins: a further machine of a run that is resumed may be new."""
+    """Whether ``run`` has pins: one that is about to begin has none."""
     return os.path.exists(run.path / PINS_FILE)
 
 

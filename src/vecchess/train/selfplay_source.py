@@ -144,13 +144,10 @@ class SelfplaySource:
             player.play_ahead(self._net_of(iteration), segments)
 
     def _wait_for_rank0(self) -> None:
-        """Wait until the generation is played, or a stop is requested."""
-        while True:
-            beat = self._ranks.heartbeat(self._stop.reason, is_done=True)
-            if beat.stop:
-                self._stop.request_stop(beat.stop)
-            if beat.stop or beat.all_done:
-                return
+        """Wait until rank 0 has played the generation, or ended its play after a stop request."""
+        while not (beat := self._ranks.heartbeat(self._stop.reason, is_done=True)).all_done:
+            self._stop.request_stop(beat.stop)
+        self._stop.request_stop(beat.stop)
 
     def _plan(self, played: dict[str, Any], steps_before: int) -> IterationPlan:
         """The updates of an iteration, from the newest generations that fit into the window."""
