@@ -6,6 +6,8 @@ the first sentence of its docstring, its help. A command lists which options it 
 
 import ast
 import inspect
+import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -72,24 +74,35 @@ def run_here(place: str, with_shards: bool = True) -> Path:
 
 
 @contextmanager
-def writable_run(flags: dict[str, Any], stop: StopSignals) -> Iterator[None]:
+def writable_run(
+    flags: dict[str, Any], stop: StopSignals, push_every_s: float = math.inf
+) -> Iterator[None]:
     """Make ``run_dir`` of ``flags`` the folder of the run: of one at a URL the copy of its one
-    writer, which is written to the URL at the end, too."""
+    writer, which is written to the URL at the end, too; of the other ranks of a training a folder
+    that has its settings alone. push_every_s: see ``learner_copy``."""
     given = flags["run_dir"]
     if given is None:
         if flags["resume_or_begin"]:
             raise ConfigError("--resume-or-begin needs --run-dir: the run to resume or begin")
         yield
         return
-    from vecchess.store.run_mirror import has_begun, learner_copy
+    from vecchess.store.run_mirror import has_begun, learner_copy, settings_copy
 
     def give_up() -> bool:
         return bool(stop.reason)
 
     if flags["resume_or_begin"]:
         flags["resume"] = has_begun(given, note)
-
-    with learner_copy(given, flags["resume"], note, give_up=give_up) as flags["run_dir"]:
+    task = "RANK" if "RANK" in os.environ else "SLURM_PROCID"
+    has_ranks = "node_rank" in flags
+    is_first = not has_ranks or (os.environ.get(task, "0"), flags["node_rank"] or "0") == ("0", "0")
+    restarts = "TORCHELASTIC_RUN_ID" in os.environ
+    copy = (
+        learner_copy(given, flags["resume"], note, restarts, push_every_s, give_up=give_up)
+        if is_first
+        else settings_copy(given, note)
+    )
+    with copy as flags["run_dir"]:
         yield
 
 

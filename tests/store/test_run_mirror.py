@@ -21,7 +21,14 @@ from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.object_store import PROBES, Attempts, ObjectStore
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import CUTS, LATEST, RUN_ID_FILE, RunFolder
-from vecchess.store.run_mirror import RunMirror, copy_folder, followed_run, learner_copy, run_here
+from vecchess.store.run_mirror import (
+    RunMirror,
+    copy_folder,
+    followed_run,
+    learner_copy,
+    run_here,
+    settings_copy,
+)
 from vecchess.store.shard import shard_bytes
 
 RUN_ID = "5" * 32
@@ -401,6 +408,32 @@ def test_a_learner_shares_its_status_and_at_the_end_all(
     assert store.list("checkpoints/") == ["checkpoints/000000.safetensors"]
     with learner_copy(place, True, print) as folder:
         check_whole(folder)
+
+
+def test_a_run_that_never_calls_for_it_is_written_at_times(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_mirror, "STATUS_INTERVAL_S", 0.01)
+    store = ObjectStore.open(place)
+    with learner_copy(place, False, print, push_every_s=0.0) as folder:
+        begin_run(folder)
+        play(store, folder, 0)
+        for _ in range(3000):
+            if store.list("games/0"):
+                break
+            threading.Event().wait(0.01)
+        assert store.list("games/0") != []
+
+
+def test_further_ranks_see_the_settings_of_a_run_and_no_more(place: str, tmp_path: Path) -> None:
+    with settings_copy(place, print) as folder:
+        assert not RunFolder(folder).has_begun
+    go_on(ObjectStore.open(place), tmp_path / "learner", 1)
+    with settings_copy(place, print) as folder:
+        assert [path.name for path in folder.iterdir()] == ["config.toml"]
+    assert not folder.exists()
+    with settings_copy(str(tmp_path), print) as folder:
+        assert folder == tmp_path
 
 
 def test_settings_that_are_wrong_leave_no_run(place: str) -> None:

@@ -10,6 +10,8 @@ from vecchess_cli.dash_beside import DASH_PORT, Dash, DashPort, dashboard_of
 from vecchess_cli.options import command_app, settings_options, writable_run
 from vecchess_cli.output import notes, print_result
 
+PUSH_INTERVAL_S = 30.0
+"""Between uploads of a run at a URL."""
 EXAMPLES = """Play games of a network against itself and record them.
 
 Without options: 64 games of the trained network of vecchess, on all GPUs or else on the processor.
@@ -56,7 +58,7 @@ def selfplay(
 ) -> int:
     """Play and print a summary; the help is EXAMPLES."""
     with StopSignals(on_signal=OnSignal.EXIT) as stops:
-        with writable_run(flags, stops):
+        with writable_run(flags, stops, PUSH_INTERVAL_S):
             summary = _play(flags, stops) | ({"run_dir": run_dir} if run_dir else {})
         print_result(summary, flags["json"], _shown(summary))
     return int(summary["exit_code"])

@@ -16,9 +16,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 from secrets import token_hex
-from time import sleep
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
 from typing import Any, NamedTuple, Self, TypeVar
 
 from vecchess.errors import ConfigError, DataError, VecchessError
@@ -280,7 +282,7 @@ class RunMirror:
     def _delete_orphans(self) -> None:
         """Delete what a learner that was killed has put, and nothing names."""
         kept = {*self._synced, *NAMING, CONFIG, STATUS, INDEX}
-        for folder in ("games/", f"{CUTS}/", "nets/", "checkpoints/"):
+        for folder in ("games/", f"{CUTS}/", "checkpoints/"):
             self.store.delete(name for name in self.store.list(folder) if name not in kept)
         blocks = [each for each in map(BlockName.of_file, map(_file_name, kept)) if each]
         if blocks:  # those of earlier tasks are pruned; of later ones results may be to come
@@ -420,12 +422,18 @@ def has_begun(place: str, report_line: ReportLine) -> bool:
 
 @contextmanager
 def learner_copy(
-    place: str, resume: bool, report_line: ReportLine, restarts: bool = False, **waiting: Any
+    place: str,
+    resume: bool,
+    report_line: ReportLine,
+    restarts: bool = False,
+    push_every_s: float = inf,
+    **waiting: Any,
 ) -> Iterator[Path]:
     """The folder in which a learner works on the run at a URL, or the folder that it names.
 
-    The run's status is written to the URL every few seconds, and all at the end. Raises as
-    ``RunMirror.begin``, and FileBusy where a learner of this machine works on that run.
+    At the end all is written to the URL, the run's status every few seconds, and all that changed
+    after ``push_every_s``, for who does not call ``push_of``. Raises as ``RunMirror.begin``, and
+    FileBusy where a learner of this machine works on that run.
     """
     if not is_url(place):
         yield Path(place)
@@ -433,22 +441,58 @@ def learner_copy(
     folder = copy_folder(place, "learner")
     folder.mkdir(parents=True, exist_ok=True)
     with file_lock(folder.parent / ".learner.lock", 0.0, f"another vecchess that writes {place}"):
-        mirror = RunMirror(ObjectStore.open(place, report_line, **waiting), folder)
-        mirror.begin(resume, restarts)
-        is_over = threading.Event()
-        thread = threading.Thread(target=_share_status, args=(place, folder, is_over), daemon=True)
-        thread.start()
+        store = ObjectStore.open(place, report_line, **waiting)
+        RunMirror(store, folder).begin(resume, restarts)
         try:
-            yield folder
+            with _sharing(place, folder, push_every_s):
+                yield folder
         except BaseException:
             with suppress(VecchessError):  # what went wrong before counts
-                RunMirror(mirror.store, folder).push()
+                RunMirror(store, folder).push()
             raise
-        else:
-            RunMirror(mirror.store, folder).push()
-        finally:
-            is_over.set()
-            thread.join()
+        RunMirror(store, folder).push()
+
+
+@contextmanager
+def settings_copy(place: str, report_line: ReportLine) -> Iterator[Path]:
+    """A folder that has the settings of the run at a URL, if it has begun, and nothing else; or the
+    folder that ``place`` names."""
+    if not is_url(place):
+        yield Path(place)
+        return
+    with TemporaryDirectory(prefix="vecchess-") as folder:
+        data = ObjectStore.open(place, report_line).get(CONFIG)
+        if data is not None:
+            (Path(folder) / CONFIG).write_bytes(data)
+        yield Path(folder)
+
+
+@contextmanager
+def _sharing(place: str, folder: Path, push_every_s: float) -> Iterator[None]:
+    """Write the status to the URL again and again, once the run has begun there, and at times all
+    of the copy."""
+    is_over, shared, due = threading.Event(), b"", 0.0
+    store = ObjectStore.open(place, give_up=is_over.is_set)
+
+    def share() -> None:
+        nonlocal shared, due
+        while not is_over.wait(STATUS_INTERVAL_S):
+            with suppress(OSError, VecchessError):
+                if push_every_s < inf and monotonic() >= due:
+                    RunMirror(store, folder).push()
+                    due = monotonic() + push_every_s
+                status = (folder / STATUS).read_bytes()
+                if status != shared and store.get_range(INDEX, 0, 1):
+                    store.put(STATUS, status)
+                    shared = status
+
+    thread = threading.Thread(target=share, name="share-status", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def push_of(
@@ -477,17 +521,6 @@ def copy_folder(place: str, role: str = "reader") -> Path:
 def _reader(place: str, report_line: ReportLine) -> RunMirror:
     store = ObjectStore.open(place, report_line, patience_s=READER_PATIENCE_S)
     return RunMirror(store, copy_folder(place))
-
-
-def _share_status(place: str, folder: Path, is_over: threading.Event) -> None:
-    """Write the status to the URL again and again, once the run has begun there."""
-    store, shared = ObjectStore.open(place, give_up=is_over.is_set), b""
-    while not is_over.wait(STATUS_INTERVAL_S):
-        with suppress(OSError, VecchessError):
-            status = (folder / STATUS).read_bytes()
-            if status != shared and store.get_range(INDEX, 0, 1):
-                store.put(STATUS, status)
-                shared = status
 
 
 def _entries(manifest: bytes | None) -> list[ShardEntry]:
