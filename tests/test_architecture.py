@@ -66,7 +66,6 @@ SINGLE_IMPORTERS: dict[str, str] = {
     "vecchess.inference.lc0_backend": "imported with torch, where a network of lc0 is opened",
     "vecchess.lc0.protobuf_wire": "the wire format, and what lc0 writes with it",
     "vecchess.ray_launcher.node_process": "runs on the nodes of a cluster, the importer at home",
-    "vecchess.selfplay.supervisor.disk_quota": "prunes recorded games; the assigner assigns",
     "vecchess.selfplay.worker.inflight_saver": "a thread of its own that saves games",
     "vecchess.selfplay.worker.live_games": "a file of its own that watchers read",
     "vecchess_cli.commands.calibrate": "a command of its own, also below net",

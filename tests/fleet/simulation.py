@@ -30,7 +30,7 @@ from vecchess.fleet import steps as requests
 from vecchess.fleet.learner_steps import BANNED, LearnerSteps
 from vecchess.fleet.player_steps import PlayerSteps
 from vecchess.fleet.steps import SEEN, Played, Steps, ask_store, sometimes
-from vecchess.fleet.task import CUTS, Task, cut_part
+from vecchess.fleet.task import CUTS, FleetTask, cut_part
 from vecchess.store.block_file import HEAD_BYTES, BlockName, pack_block, unpack_block
 
 SEAT_BYTES = 36
@@ -488,13 +488,13 @@ class Simulation:
         self._wrong_games.add(wrong[-32:])
         return wrong[SEAT_BYTES:] if self.draw.random() < 0.2 else wrong
 
-    def _play(self, task: Task, block: int, before: dict[int, bytes]) -> dict[int, bytes]:
+    def _play(self, task: FleetTask, block: int, before: dict[int, bytes]) -> dict[int, bytes]:
         seats = self._seats_of(task, block)
         assert not task.generation or before.keys() >= set(seats), "a block lacks its games"
         net, generation = task.net_sha256, task.generation
         return {seat: play_seat(net, generation, seat, before.get(seat, b"")) for seat in seats}
 
-    def _seats_of(self, task: Task, block: int) -> list[int]:
+    def _seats_of(self, task: FleetTask, block: int) -> list[int]:
         first = task.first + block * task.size
         return [i % self.world.seats for i in range(first, min(first + task.size, task.end))]
 
@@ -521,11 +521,11 @@ class Simulation:
             if self.draw.random() < 0.7:
                 self.books.append(books.copy())
 
-    def _draft(self, learner: LearnerSteps, books: Books, generation: int, salt: int) -> Task:
+    def _draft(self, learner: LearnerSteps, books: Books, generation: int, salt: int) -> FleetTask:
         seats = self.world.seats
         most = min(seats, self.world.most_size)
         size = 1 + hash((self.world.seed, generation // 2, salt)) % most
-        draft = Task(
+        draft = FleetTask(
             number=0, generation=generation, first=generation * seats, end=(generation + 1) * seats,
             size=size, net="net", net_sha256=books.nets[generation],
         )  # fmt: skip
@@ -543,7 +543,7 @@ class Simulation:
             inputs.append(tuple(parts[key] for key in keys))
         return draft.model_copy(update={"inputs": tuple(inputs)})
 
-    def _wanted(self, books: Books, draft: Task) -> list[int]:
+    def _wanted(self, books: Books, draft: FleetTask) -> list[int]:
         """The blocks that others are to play. The learner's own machine plays some."""
         recorded = books.recorded.setdefault(draft.generation, {})
         wanted = []
@@ -557,7 +557,7 @@ class Simulation:
             self.books.append(books.copy())  # another learner may divide what is left anew
         return wanted
 
-    def _right(self, books: Books, task: Task, block: int) -> bytes:
+    def _right(self, books: Books, task: FleetTask, block: int) -> bytes:
         """The right answer, as the learner's own machine gets it."""
         before = books.recorded[task.generation - 1] if task.generation else {}
         seats = self._seats_of(task, block)

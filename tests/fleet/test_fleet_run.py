@@ -14,7 +14,7 @@ from rich.console import Console
 from tests.fleet.simulation import SimulatedStore
 from vecchess.config import ContributeConfig, SelfplayConfig, TrainConfig, build
 from vecchess.fleet.block_games import BlockGames
-from vecchess.fleet.contribute import contribute
+from vecchess.fleet.contributor import contribute
 from vecchess.fleet.fleet_run import FleetExecutor
 from vecchess.fleet.steps import Store
 from vecchess.runtime.devices import CPU

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from vecchess.config import ContributeConfig, TrainConfig, build
-from vecchess.fleet import contribute, fleet_run
+from vecchess.fleet import contributor, fleet_run
 from vecchess.fleet.block_games import BlockGames
 from vecchess.fleet.steps import Played, Request, TakePlayed
 from vecchess.fleet.task import RUN_NAME, GamesOfRun
@@ -29,11 +29,11 @@ from vecchess.train.run_train import train_run
 SETTINGS = {
     "net": "tiny", "seats": 24, "positions_per_iter": 720, "iterations": 5, "seed": 4,
     "gpus": "cpu", "threads": 1, "batch_size": 32, "eval_every": 0, "block_seats": 2,
-    "loaders": 0, "tree": {"sims": 4}, "game": {"max_plies": 30},
+    "loaders": 0, "tree": {"sims": 4}, "game": {"max_plies": 43},
 }  # fmt: skip
 
 
-class Liar(contribute.Contributor):
+class Liar(contributor.Contributor):
     """A player that changes a game in a part of its blocks."""
 
     share = 0.0
@@ -55,8 +55,8 @@ class Liar(contribute.Contributor):
         win = np.minimum(win, 511 - waiting.records.draw).astype(np.uint16)
         waiting = replace(waiting, records=replace(waiting.records, win=win))
         ended = replace(games.ended, result=-games.ended.result)
-        self.num_lies += 1
         changed = BlockGames(ended, waiting)
+        self.num_lies += changed.digest() != games.digest()
         return played._replace(data=pack_block(*changed.to_bytes(self._facts.run_id)))
 
     num_lies = 0
@@ -75,7 +75,7 @@ def players(folder: Path, shares: list[float]) -> Iterator[list[Liar]]:
 
     def play(share: float, index: int) -> None:
         display = ProgressDisplay(Console(file=StringIO()), quiet=True)
-        name = contribute.player_name()
+        name = contributor.player_name()
         liar = Liar(ObjectStore.open(folder), stop, display, name, tests_itself=False)
         liar.share = share
         made.append(liar)
@@ -83,7 +83,7 @@ def players(folder: Path, shares: list[float]) -> Iterator[list[Liar]]:
         cache.mkdir()
         try:
             liar.play(config, cache)
-        except contribute.PlayerEnds:
+        except contributor.PlayerEnds:
             pass
         finally:
             liar.close()

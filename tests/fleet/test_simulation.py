@@ -15,7 +15,7 @@ from tests.fleet.worlds import World
 from vecchess.errors import DataError
 from vecchess.fleet import learner_steps
 from vecchess.fleet.steps import SEEN
-from vecchess.fleet.task import CutPart, Task
+from vecchess.fleet.task import CutPart, FleetTask
 
 FLEET = Path(learner_steps.__file__).parent
 LONG_S = 150.0
@@ -101,13 +101,13 @@ def test_planted_faults_change_texts_that_are_there() -> None:
 )
 def test_a_task_with_a_value_of_another_type_is_damaged(text: bytes) -> None:
     part = CutPart(object="fleet/blocks/000001/00000-a", start=16, length=9, sha256="a" * 64)
-    task = Task(
+    task = FleetTask(
         number=3, generation=1, first=0, end=1, size=1, net="net", net_sha256="", inputs=((part,),)
     )
     data = task.to_bytes()
-    assert Task.of_bytes("task", data) == task
+    assert FleetTask.of_bytes("task", data) == task
     with pytest.raises(DataError, match="task is damaged"):
-        Task.of_bytes("task", data.replace(b'"number": 3', text))
+        FleetTask.of_bytes("task", data.replace(b'"number": 3', text))
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def contribute(
     prepare_environment()
     with StopSignals(on_signal=OnSignal.EXIT) as stop:
         from vecchess.config import load_config
-        from vecchess.fleet.contribute import contribute as play
+        from vecchess.fleet.contributor import contribute as play
         from vecchess.runtime.progress import ProgressDisplay
         from vecchess.store.object_store import ObjectStore
 

@@ -35,12 +35,12 @@ without an option, as the search's c_puct or noise_fraction, are listed in the r
 Ctrl-C writes the finished games and ends; the run can be resumed. Ctrl-C twice ends at once.
 """
 PANELS = {
-    "Used first": "games net gpus search sims seed run_dir resume resume_or_begin config dash",
+    "Used first": "games net gpus search sims seed run_dir resume config dash",
     "Games": "temperature openings chess960 random_plies max_plies",
     "Search": "fast_sims full_share cache_mb tree_mb syzygy",
     "Resignation and draws": "resign_below resign_playthrough adjudicate_draw_within",
     "Resources": "slots concurrent_games movers threads backend exits stall_timeout_s",
-    "Several machines": "executor verify_share block_seats",
+    "Several machines": "executor verify_share block_seats resume_or_begin",
     "Files": "shard_games shard_interval_s inflight_interval_s keep_gb",
     "Output and help": "metrics_port metrics_host dash_port quiet json",
 }

@@ -49,15 +49,15 @@ Ctrl-C, or a signal of a cluster, saves a checkpoint and ends; --resume continue
 """
 PANELS = {
     "Used first": "objective net iterations positions_per_iter data gpus seed run_dir resume "
-    "resume_or_begin config",
+    "config",
     "Learning": "batch_size micro_batch lr value_lr precision fold_at samples_per_position "
     "window_positions loaders",
     "Networks": "history tactical init_from checkpoint_every",
     "Recorded games": "data_share epochs holdout",
     "Games of self-play": "seats search sims temperature openings chess960 random_plies max_plies",
     "Matches": "eval_every eval_games gate gate_games",
-    "Several machines": "executor lag verify_share block_seats nnodes node_rank master_addr "
-    "master_port",
+    "Several machines": "resume_or_begin executor lag verify_share block_seats nnodes "
+    "node_rank master_addr master_port",
     "Output and help": "plan dash dash_port metrics_port metrics_host quiet json",
 }
 

@@ -5,7 +5,7 @@ task           what a run gives out: a set of blocks, with the network and the g
 player_steps   what a player does, without any input or output
 learner_steps  what a learner does to gather the results of a task, likewise
 block_player   plays blocks on the devices of this machine
-contribute     a player, from its start to its end: ``vecchess contribute``
+contributor    a player, from its start to its end: ``vecchess contribute``
 fleet_run      the executor of a learner, for a mailbox and for Ray
 ray_players    players on the nodes of a Ray cluster, which pull from an actor
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vecchess.chess.rules import Termination
-from vecchess.fleet.task import GamesOfRun, Task
+from vecchess.fleet.task import FleetTask, GamesOfRun
 from vecchess.runtime.atomic_write import path_write_error, write_atomically
 from vecchess.store.block_file import BlockName, unpack_block
 from vecchess.store.id_set import IdSet
@@ -35,7 +35,7 @@ class BlockGames(NamedTuple):
         ended = parse_shard(path, shard, {}, None, facts.run_id)[0]
         return cls(ended, parse_saved(path, cut, facts.run_id) if facts.seats else None)
 
-    def fault(self, task: Task, block: int, seating: Seating | None) -> str:
+    def fault(self, task: FleetTask, block: int, seating: Seating | None) -> str:
         """Why these cannot be the games of a block, as far as it is seen without playing; or ""."""
         ids = task.blocks.ids(block)
         if (self.ended.termination == Termination.ONGOING).any():

@@ -22,7 +22,7 @@ from vecchess.config import (
 from vecchess.errors import ConfigError, DataError
 from vecchess.fleet.block_games import BlockGames
 from vecchess.fleet.steps import Played
-from vecchess.fleet.task import GamesOfRun, Task
+from vecchess.fleet.task import FleetTask, GamesOfRun
 from vecchess.inference.source import find
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.devices import Device
@@ -76,7 +76,7 @@ def digest_of_known_block(
         openings=None, tables="",
     )  # fmt: skip
     network = net_path(DEFAULT_NET).read_bytes()
-    task = Task(
+    task = FleetTask(
         number=0, generation=0, first=0, end=KNOWN_GAMES, size=KNOWN_GAMES,
         net="default.safetensors", net_sha256=hashlib.sha256(network).hexdigest(),
     )  # fmt: skip
@@ -107,7 +107,7 @@ class BlockPlayer:
         self._run, self._watcher = RunFolder(folder / "run"), watcher
         self._run.create()
         write_atomically(self._run.path / RUN_ID_FILE, f"{facts.run_id}\n".encode())
-        self._task: Task | None = None
+        self._task: FleetTask | None = None
         self._in_hand: set[int] = set()
         self._cuts: dict[int, list[tuple[Path, str]]] = {}
         self._num_taken = 0
@@ -124,11 +124,11 @@ class BlockPlayer:
         if self._supervisor is not None:
             self._supervisor.assigner.pool.kill()
 
-    def network_file(self, task: Task) -> Path | None:
+    def network_file(self, task: FleetTask) -> Path | None:
         """Where the network of a task is to lie; None of one that is built in."""
         return None if task.net in BUILT_IN_NETS else self._folder / "nets" / task.net
 
-    def add_network(self, task: Task, data: bytes) -> None:
+    def add_network(self, task: FleetTask, data: bytes) -> None:
         """Keep the network file of a task; raises DataError where it is another one."""
         file = self.network_file(task)
         assert file is not None, "a built-in network has no file"
@@ -144,7 +144,7 @@ class BlockPlayer:
         """Recent throughput of all workers."""
         return self._supervisor.throughput if self._supervisor else Throughput()
 
-    def room(self, task: Task) -> int:
+    def room(self, task: FleetTask) -> int:
         """How many blocks of ``task`` would be taken now: none while another task is played."""
         if self._in_hand and self._task is not None and self._task.number != task.number:
             return 0
@@ -153,7 +153,7 @@ class BlockPlayer:
         wanted = rows + max(rows // 4, task.size)
         return max(0, -(-(wanted - len(self._in_hand) * task.size) // task.size))
 
-    def begin(self, task: Task, block: int, cuts: list[bytes]) -> None:
+    def begin(self, task: FleetTask, block: int, cuts: list[bytes]) -> None:
         """Play a block, whose network is here. ``cuts``: files with the games it goes on with."""
         if self._task is None or self._task.number != task.number:
             self._begin_task(task)
@@ -204,7 +204,7 @@ class BlockPlayer:
         ]
         return list(dict.fromkeys(files))
 
-    def _begin_task(self, task: Task) -> None:
+    def _begin_task(self, task: FleetTask) -> None:
         """Forget the task before, of which no block is in hand."""
         assert not self._in_hand, "blocks of two tasks are not played at once"
         if self._supervisor is None:
@@ -216,7 +216,7 @@ class BlockPlayer:
         for old in inputs.iterdir():
             old.unlink()
 
-    def _started(self, task: Task) -> Supervisor:
+    def _started(self, task: FleetTask) -> Supervisor:
         """A supervisor without workers. Raises NetworkError or ConfigError for what cannot play."""
         sizes = find(self._net(task)).load().config
         config = with_remembered_slots(self._config, sizes, self._devices)
@@ -227,11 +227,11 @@ class BlockPlayer:
             config, self._run, self._devices, self._watcher, seating=self._seating, cuts=self
         )
 
-    def _net(self, task: Task) -> str:
+    def _net(self, task: FleetTask) -> str:
         file = self.network_file(task)
         return task.net if file is None else find(self._config.net).with_weights_of(file).text
 
-    def _played(self, task: Task, entry: ShardEntry) -> Played:
+    def _played(self, task: FleetTask, entry: ShardEntry) -> Played:
         """The result of a block, whose files are removed."""
         ids = entry.segments or entry.ids
         (block,) = task.blocks.touched_by(ids)

@@ -47,7 +47,7 @@ from vecchess.fleet.steps import (
     ask_store,
     carry_out,
 )
-from vecchess.fleet.task import CUTS, OVER_NAME, PLAYERS, RUN_NAME, CutPart, GamesOfRun, Task
+from vecchess.fleet.task import CUTS, OVER_NAME, PLAYERS, RUN_NAME, CutPart, FleetTask, GamesOfRun
 from vecchess.inference.source import find
 from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
@@ -268,7 +268,7 @@ class FleetExecutor:
                 return rewind
         return None
 
-    def _draft(self, net: str, first: int) -> Task:
+    def _draft(self, net: str, first: int) -> FleetTask:
         """The task, without its number, with the id ``first``: the segments of its generation, or
         many games."""
         file = self._net_file
@@ -280,7 +280,7 @@ class FleetExecutor:
             size = self._block_size(end)
             start = first // (MOST_BLOCKS * size) * MOST_BLOCKS * size
             blocks = Blocks(start, min(start + MOST_BLOCKS * size, end), size)
-        draft = Task(
+        draft = FleetTask(
             number=0,
             generation=generation,
             first=blocks.first,
@@ -367,7 +367,7 @@ class FleetExecutor:
             self._is_stopping = True
             raise _StopRequested(reason)
 
-    def _supply(self, task: Task) -> None:
+    def _supply(self, task: FleetTask) -> None:
         """Put the network of a task, and the games it goes on with, where they are not there."""
         if task.net not in BUILT_IN_NETS and self._net_file is not None:
             self._put_file(f"nets/{task.net}", self._net_file)
@@ -380,7 +380,7 @@ class FleetExecutor:
         if self._store.get_range(name, 0, 1) is None:
             self._store.put(name, _content(file))
 
-    def _fault(self, task: Task, name: BlockName, data: bytes) -> str:
+    def _fault(self, task: FleetTask, name: BlockName, data: bytes) -> str:
         try:
             games = BlockGames.of(name, data, self._games)
         except DataError as error:
@@ -388,7 +388,7 @@ class FleetExecutor:
         return games.fault(task, name.block, self._seating)
 
     def _difference(
-        self, task: Task, name: BlockName, data: bytes, beat: Callable[[], None]
+        self, task: FleetTask, name: BlockName, data: bytes, beat: Callable[[], None]
     ) -> str:
         """How the result of a block differs from what is played here; or ""."""
         checker = self._checker or self._opened_checker()
@@ -417,7 +417,7 @@ class FleetExecutor:
         )
         return self._checker
 
-    def _accept(self, task: Task, results: dict[BlockName, bytes]) -> None:
+    def _accept(self, task: FleetTask, results: dict[BlockName, bytes]) -> None:
         """Record the results of a generation."""
         for name, data in sorted(results.items()):
             games = BlockGames.of(name, data, self._games)

@@ -33,7 +33,7 @@ from vecchess.fleet.steps import (
     always,
     sometimes,
 )
-from vecchess.fleet.task import NEWEST_NAME, Task, newest_hint, read_hint, task_name
+from vecchess.fleet.task import NEWEST_NAME, FleetTask, newest_hint, read_hint, task_name
 from vecchess.store.block_file import BlockName, blocks_of
 
 POLL_S = 0.5
@@ -57,9 +57,9 @@ class Rewind(NamedTuple):
 class Gathering:
     """The blocks of a generation, on their way."""
 
-    draft: Task
+    draft: FleetTask
     wanted: Collection[int]
-    tasks: list[Task]
+    tasks: list[FleetTask]
     """The draft under each number under which it was given out; the newest last."""
     confirmed: set[int] = field(default_factory=set)
     """Numbers whose object is that task, and not one of another learner."""
@@ -85,7 +85,7 @@ class LearnerSteps:
         """Read which players are banned. A Rewind where games of one are recorded still."""
         return (yield from self._read_bans())
 
-    def gather(self, draft: Task, wanted: Collection[int]) -> Steps[Rewind | None]:
+    def gather(self, draft: FleetTask, wanted: Collection[int]) -> Steps[Rewind | None]:
         """Have the blocks ``wanted`` of ``draft``, a task without its number, played, and record
         them; a Rewind where that is not all that is to be done."""
         if not wanted:
@@ -126,7 +126,7 @@ class LearnerSteps:
         """Whether the results of a task are sure to be in the store."""
         return self._keeps_results or any(task in tasks for tasks in self._past)
 
-    def _publish(self, draft: Task) -> Steps[Task]:
+    def _publish(self, draft: FleetTask) -> Steps[FleetTask]:
         """Give ``draft`` a number, that of a task with the same content if there is one."""
         key = _DRAFTS + draft.content
         if self._next is None:
@@ -150,11 +150,11 @@ class LearnerSteps:
         yield Put(NEWEST_NAME, newest_hint(task.number))
         return task
 
-    def _announce(self, task: Task) -> Steps[None]:
+    def _announce(self, task: FleetTask) -> Steps[None]:
         yield Supply(task)
         yield Put(NEWEST_NAME, newest_hint(task.number))
 
-    def _take_in(self, work: Gathering, task: Task, names: list[str]) -> Steps[Rewind | None]:
+    def _take_in(self, work: Gathering, task: FleetTask, names: list[str]) -> Steps[Rewind | None]:
         """Look at the results that are new, and hold one for each block."""
         for text in names:
             number, block, player, suffix = parts_of(text)
@@ -185,7 +185,7 @@ class LearnerSteps:
         return None
 
     def _ban(
-        self, work: Gathering, task: Task, wrong: BlockName, fault: str
+        self, work: Gathering, task: FleetTask, wrong: BlockName, fault: str
     ) -> Steps[Rewind | None]:
         """Take no result of a player any more, and drop what it sent."""
         player = wrong.player
@@ -215,7 +215,7 @@ class LearnerSteps:
             if name.player in self._banned:
                 del work.held[block]
 
-    def _refuse(self, task: Task, names: list[str]) -> Steps[None]:
+    def _refuse(self, task: FleetTask, names: list[str]) -> Steps[None]:
         """Mark the results of banned players, so that others play these blocks."""
         seen = Seen.of(task.number, names)
         for block, players in seen.results.items():

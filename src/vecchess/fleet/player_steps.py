@@ -33,7 +33,7 @@ from vecchess.fleet.steps import (
     Tell,
     sometimes,
 )
-from vecchess.fleet.task import NEWEST_NAME, Task, read_hint, task_name
+from vecchess.fleet.task import NEWEST_NAME, FleetTask, read_hint, task_name
 from vecchess.store.block_file import BlockName, blocks_of
 
 LEAST_PAUSE_S, MOST_PAUSE_S = 0.25, 2.0
@@ -48,12 +48,12 @@ PATIENCE = 1.5
 """A claimed block is played by another player too after so many times what a block takes there."""
 CLAIM, REFUSED = ".claim", ".refused"
 BlockKey = tuple[int, int]
-"""Task and block."""
+"""FleetTask and block."""
 
 
 @lru_cache(1 << 16)  # each listing of a task has the names of the one before
 def parts_of(name: str) -> tuple[int, int, str, str]:
-    """Task, block, player and suffix of a name in a listing; task -1 of anything else."""
+    """FleetTask, block, player and suffix of a name in a listing; task -1 of anything else."""
     result, dot, suffix = name.partition(".")
     key = BlockName.of_object(result)
     return (-1, 0, "", "") if key is None else (*key, dot + suffix)
@@ -89,7 +89,7 @@ class PlayerSteps:
 
     me: str
     """Its name, see ``PLAYER_NAME``; no other player has it, nor had it."""
-    _task: Task | None = None
+    _task: FleetTask | None = None
     _is_exhausted: bool = False
     """No block was left at the last look."""
     _idle_until: float = 0.0
@@ -168,7 +168,7 @@ class PlayerSteps:
         if newest is None:
             return False
         try:
-            self._task = Task.of_bytes(task_name(newest[0]), newest[1])
+            self._task = FleetTask.of_bytes(task_name(newest[0]), newest[1])
         except DataError as error:
             yield Tell(f"{error}: it is left out")
             return False
@@ -176,7 +176,7 @@ class PlayerSteps:
         self._claimed_since = {}
         return True
 
-    def _choose(self, task: Task, seen: Seen, room: int, now: float) -> list[int]:
+    def _choose(self, task: FleetTask, seen: Seen, room: int, now: float) -> list[int]:
         """Blocks to take now, up to ``room``."""
         count = task.blocks.num_blocks
         start = zlib.crc32(f"{self.me} {task.number}".encode()) % count
@@ -209,7 +209,7 @@ class PlayerSteps:
         self._clock_s = clock_s
         return self._passed_s
 
-    def _begin(self, task: Task, block: int) -> Steps[bool]:
+    def _begin(self, task: FleetTask, block: int) -> Steps[bool]:
         """Claim a block and play it; False where the games that it goes on with are not there."""
         yield Put(BlockName(task.number, block, self.me).object + CLAIM, b"")
         cuts: list[Any] = []

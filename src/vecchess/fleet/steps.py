@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from vecchess.fleet.task import Task
+from vecchess.fleet.task import FleetTask
 from vecchess.store.block_file import BlockName
 
 
@@ -64,13 +64,13 @@ class IsStopping(NamedTuple):
 class Room(NamedTuple):
     """Answer: how many blocks of ``task`` the devices would take now (int)."""
 
-    task: Task
+    task: FleetTask
 
 
 class Begin(NamedTuple):
     """Play a block, which goes on with the files ``cuts``."""
 
-    task: Task
+    task: FleetTask
     block: int
     cuts: list[bytes]
 
@@ -92,13 +92,13 @@ class Supply(NamedTuple):
     """Have all that players of ``task`` need in the store, its network and inputs, if they are not
     there."""
 
-    task: Task
+    task: FleetTask
 
 
 class Inspect(NamedTuple):
     """Answer: what is wrong with a result that can be seen without playing it, or "" (str)."""
 
-    task: Task
+    task: FleetTask
     name: BlockName
     data: bytes
 
@@ -106,7 +106,7 @@ class Inspect(NamedTuple):
 class Replay(NamedTuple):
     """Play a block again here. Answer: how the result differs, or "" (str)."""
 
-    task: Task
+    task: FleetTask
     name: BlockName
     data: bytes
 
@@ -118,14 +118,14 @@ class IsDrawn(NamedTuple):
 class Gathered(NamedTuple):
     """Take note that ``count`` of a task's blocks are there; for people."""
 
-    task: Task
+    task: FleetTask
     names: list[BlockName]
 
 
 class Accept(NamedTuple):
     """Record results, those of a whole task, durably."""
 
-    task: Task
+    task: FleetTask
     results: dict[BlockName, bytes]
 
 

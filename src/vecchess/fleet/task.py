@@ -1,7 +1,7 @@
 """What a run gives out: a set of blocks, with the network that plays and the games they go on with.
 
 fleet/run.json            GamesOfRun: what the games of all tasks follow from, written once
-fleet/tasks/000012.json   Task, created only if absent
+fleet/tasks/000012.json   FleetTask, created only if absent
 fleet/newest.json         the number of a task that is there: a hint, it may be old
 """
 
@@ -60,7 +60,7 @@ class CutPart(StoredModel):
     sha256: _Sha256
 
 
-class Task(StoredModel):
+class FleetTask(StoredModel):
     """Blocks to be played, numbered from 0; see ``store/blocks.py``."""
 
     number: _Count

@@ -135,7 +135,7 @@ class GameLedger:
         self._count()
 
     def forget(self) -> None:
-        """Forget all that is recorded: somebody else keeps it. No worker may have a game."""
+        """Forget the recorded shards: they are kept elsewhere. The target is empty then."""
         self._manifest.replace([])
         self._target = self._open = IdSet()
 

@@ -36,7 +36,7 @@ from vecchess.fleet.steps import (
     ask_store,
     carry_out,
 )
-from vecchess.fleet.task import OVER_NAME, PLAYERS, RUN_NAME, GamesOfRun, Task
+from vecchess.fleet.task import OVER_NAME, PLAYERS, RUN_NAME, FleetTask, GamesOfRun
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.progress import ProgressDisplay
@@ -207,7 +207,7 @@ class Contributor:
         write_atomically(file, data)
         return file
 
-    def _have_network(self, player: BlockPlayer, task: Task) -> None:
+    def _have_network(self, player: BlockPlayer, task: FleetTask) -> None:
         file = player.network_file(task)
         if file is None or file.exists():
             return
