@@ -18,7 +18,6 @@ COMMANDS = {
         "train": "Train a network: by games against itself, or from recorded games.",
         "contribute": "Play games for a run of another machine.",
         "gather": "Collect games of others to learn from.",
-        "ray": "Play or train on the nodes of a Ray cluster.",
     },
     RUNS: {
         "watch": "Watch a run in the terminal.",

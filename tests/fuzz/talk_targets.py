@@ -1,6 +1,5 @@
-"""What others say: chess programs, browsers, workers, ranks, the processes of a fleet."""
+"""What others say: chess programs, browsers, workers, ranks."""
 
-import io
 import json
 import multiprocessing
 import os
@@ -15,10 +14,7 @@ from tests.fuzz.file_targets import JSON_WORDS
 from tests.fuzz.target import Read, Target, plain
 from tests.fuzz.text_targets import FEN_WORDS
 from vecchess.config import UciConfig
-from vecchess.ray_launcher.node_process import NodeProcess
-from vecchess.ray_launcher.run_ray import wait_for_nodes
-from vecchess.runtime.json_pipe import JsonPipe, encode_message
-from vecchess.runtime.signals import StopSignals
+from vecchess.runtime.json_pipe import JsonPipe
 from vecchess.train.distributed.control import RunEnd
 from vecchess.uci.searcher import Task
 from vecchess.uci.session import Session
@@ -121,13 +117,6 @@ PIPE = frames(
 )
 
 
-GUARD = (
-    encode_message("err", line="x")
-    + encode_message("out", line="{}")
-    + encode_message("ended", exit_code=-9)
-)
-
-
 # the end of a run, as a rank reads it
 
 END = json.dumps(RunEnd("rank 1 on a died", 1, is_lost=True, lost=(1,))).encode()
@@ -139,21 +128,8 @@ def read_end(data: bytes) -> None:
     assert "\n" not in end.line
 
 
-# messages of the guard of a node's command
-
-
-def read_guard(data: bytes) -> None:
-    process = NodeProcess("node")
-    process._stdout = io.BytesIO(data)  # type: ignore[assignment]
-    process._read()
-    with patch("vecchess.ray_launcher.run_ray.sleep"), patch.object(process, "stop"):
-        (result,) = wait_for_nodes([process], StopSignals(), lambda line: None)
-    assert isinstance(result.exit_code, int)
-
-
 TARGETS = (
     Target("uci", lambda: list(UCI), uci, "text", UCI_WORDS + FEN_WORDS),
     Target("pipe", lambda: [PIPE], plain(read_pipe), "bytes", JSON_WORDS),
     Target("end", lambda: [END], plain(read_end), "bytes", JSON_WORDS),
-    Target("guard", lambda: [GUARD], plain(read_guard), "lines", JSON_WORDS),
 )

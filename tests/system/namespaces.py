@@ -5,6 +5,8 @@
         other = second.start([...])
         second.pull_out()                                 # from now on packets are lost
 
+``one_host`` has no cable: what listens there is reached from there alone.
+
 Each has a host name of its own ("host-a", "host-b"), an address on the cable's interface, and its
 own loopback. Needs root and ``ip`` (iproute2); ``skip_unless_permitted`` skips a test elsewhere.
 Programs whose ranks meet over the cable get ``--master-addr`` ``first.address``.
@@ -45,12 +47,16 @@ class Host:
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def start(
-        self, command: Sequence[object], env: dict[str, str] | None = None
+        self,
+        command: Sequence[object],
+        env: dict[str, str] | None = None,
+        has_stdin: bool = False,
     ) -> subprocess.Popen[str]:
         """Run ``command`` on this host, in a process group of its own; output goes to pipes."""
         inside = ["ip", "netns", "exec", self.namespace, "unshare", "--uts", "--mount"]
         process = subprocess.Popen(
             [*inside, "sh", "-c", NAMED, str(self.names), self.name, *map(str, command)],
+            stdin=subprocess.PIPE if has_stdin else None,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -74,6 +80,22 @@ class Host:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
+
+
+@contextmanager
+def one_host() -> Iterator[Host]:
+    """A host that has its loopback alone, for a block; raises CalledProcessError where refused."""
+    folder = Path(tempfile.mkdtemp(prefix="vecchess-hosts-"))
+    host = Host("host-a", f"vecchess-one-{os.getpid()}", "127.0.0.1", folder / "hosts")
+    host.names.write_text(f"127.0.0.1 localhost {host.name}\n")
+    try:
+        _ip("netns", "add", host.namespace)
+        _ip("-n", host.namespace, "link", "set", "lo", "up")
+        yield host
+    finally:
+        host.end_all()
+        subprocess.run(["ip", "netns", "delete", host.namespace], capture_output=True)
+        shutil.rmtree(folder)
 
 
 @contextmanager

@@ -40,7 +40,7 @@ PANELS = {
     "Search": "fast_sims full_share cache_mb tree_mb syzygy",
     "Resignation and draws": "resign_below resign_playthrough adjudicate_draw_within",
     "Resources": "slots concurrent_games movers threads backend exits stall_timeout_s",
-    "Several machines": "executor verify_share block_seats resume_or_begin",
+    "Several machines": "executor ray_address verify_share block_seats resume_or_begin",
     "Files": "shard_games shard_interval_s inflight_interval_s keep_gb",
     "Output and help": "metrics_port metrics_host dash_port quiet json",
 }

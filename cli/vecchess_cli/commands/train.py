@@ -56,7 +56,7 @@ PANELS = {
     "Recorded games": "data_share epochs holdout",
     "Games of self-play": "seats search sims temperature openings chess960 random_plies max_plies",
     "Matches": "eval_every eval_games gate gate_games",
-    "Several machines": "resume_or_begin executor lag verify_share block_seats nnodes "
+    "Several machines": "resume_or_begin executor ray_address lag verify_share block_seats nnodes "
     "node_rank master_addr master_port",
     "Output and help": "plan dash dash_port metrics_port metrics_host quiet json",
 }

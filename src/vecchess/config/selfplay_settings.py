@@ -73,6 +73,8 @@ class PlayConfig(DeviceConfig):
     executor: Literal["local", "mailbox", "ray"] = "local"
     """Who plays: "local" this machine's devices, "mailbox" all who "vecchess contribute" to the
     run, "ray" the nodes of a Ray cluster. No game depends on it."""
+    ray_address: str = ""
+    """Ray: the cluster's head, HOST:PORT; "": RAY_ADDRESS, or a cluster of this machine alone."""
     block_seats: Annotated[int, Field(ge=0, le=1 << 30)] = 0
     """Games that are given out at a time to other machines; 0: a 64th of all, up to 256."""
     verify_share: Annotated[float, Field(ge=0, le=1)] = 0.02

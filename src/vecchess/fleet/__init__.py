@@ -7,7 +7,8 @@ learner_steps  what a learner does to gather the results of a task, likewise
 block_player   plays blocks on the devices of this machine
 contributor    a player, from its start to its end: ``vecchess contribute``
 fleet_run      the executor of a learner, for a mailbox and for Ray
-ray_players    players on the nodes of a Ray cluster, which pull from an actor
+ray_driver     a program that keeps a player on each node of a Ray cluster, and the actors there
+ray_players    that program, as the learner sees it
 
 A block has one right answer, whoever computes it. So nothing is locked: what is done twice gives
 the same bytes, a lost result is computed again, claims are hints, and no clock is believed.

@@ -57,6 +57,10 @@ OVER_S = 10.0
 ResultT = TypeVar("ResultT")
 
 
+class PlayerRefused(DataError):  # noqa: N818
+    """A player's games are wrong, as its own test shows, or the learner, which takes no more."""
+
+
 class PlayerEnds(Exception):  # noqa: N818  (named after the event)
     """The player is to end now: a stop was requested some time ago, or the run is over."""
 
@@ -94,7 +98,7 @@ class Contributor:
         if self._tests_itself:
             digest = digest_of_known_block(config, self._devices, folder / "test", self)
             if digest != KNOWN_DIGEST:
-                raise DataError(
+                raise PlayerRefused(
                     f"this machine plays wrong: known games came out as {digest[:16]}, not as "
                     f"{KNOWN_DIGEST[:16]}; `vecchess doctor` may say more"
                 )
@@ -246,10 +250,11 @@ class Contributor:
         return self._io.submit(self._store.put, f"{PLAYERS}{self.name}.json", data)
 
 
-def player_name() -> str:
-    """A name for a player that no other has: its host, and a few random digits."""
-    host = re.sub(r"[^a-z0-9]+", "_", socket.gethostname().lower()).strip("_")[:40]
-    return f"{host or 'host'}_{token_hex(4)}"
+def player_name(host: str = "") -> str:
+    """A name for a player that no other has: its host, by default this one, and a few random
+    digits."""
+    word = re.sub(r"[^a-z0-9]+", "_", (host or socket.gethostname()).lower()).strip("_")[:40]
+    return f"{word or 'host'}_{token_hex(4)}"
 
 
 def contribute(
@@ -258,14 +263,16 @@ def contribute(
     stop: StopSignals,
     display: ProgressDisplay,
     tests_itself: bool = True,
+    name: str = "",
 ) -> dict[str, Any]:
     """Play blocks of the run in ``store`` until it is over or a stop is requested; returns the
     summary, ready for JSON.
 
-    ``stop``: the caller has entered it. Raises ConfigError for settings that will not do,
-    DataError where the learner takes no more of this player's results.
+    ``stop``: the caller has entered it. ``name``: as ``player_name`` makes it, which is the
+    default. Raises ConfigError for settings that will not do, PlayerRefused where the learner takes
+    no more of this player's results.
     """
-    name = player_name()
+    name = name or player_name()
     with tempfile.TemporaryDirectory(prefix="vecchess-player-") as folder, display:
         contributor = Contributor(store, stop, display, name, tests_itself)
         try:
@@ -275,7 +282,7 @@ def contribute(
         finally:
             contributor.close()
     if refusal:
-        raise DataError(refusal)
+        raise PlayerRefused(refusal)
     reason = "" if contributor.run_is_over else stop.reason
     return {
         "schema": SCHEMA,

@@ -30,6 +30,7 @@ from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.fleet.block_games import BlockGames, store_block
 from vecchess.fleet.block_player import BlockPlayer, config_of
 from vecchess.fleet.learner_steps import LearnerSteps, Rewind
+from vecchess.fleet.ray_players import RayPlayers, address_of, check_ray
 from vecchess.fleet.steps import (
     Accept,
     Clock,
@@ -52,6 +53,7 @@ from vecchess.inference.source import find
 from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.retried_read import read_file, retried, unreadable
+from vecchess.runtime.signals import StopSignals
 from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.selfplay.run_selfplay import OpenExecutor
 from vecchess.selfplay.supervisor.cut_finder import CutFinder
@@ -138,9 +140,13 @@ class FleetExecutor:
         watcher: FleetDisplay,
         keeps_results: bool,
         log_event: LogEvent = no_event,
+        players: RayPlayers | None = None,
     ) -> None:
         """``run``: the learner's folder, which has its pins. ``keeps_results``: see
-        ``LearnerSteps``. Raises DataError for a damaged manifest."""
+        ``LearnerSteps``. ``players``: that come and go with this executor.
+
+        Raises DataError for a damaged manifest.
+        """
         self._config, self._run, self._store = config, run, store
         self._devices, self._watcher = devices, watcher
         self._seating = Seating.of(config) if isinstance(config, TrainConfig) else None
@@ -153,6 +159,7 @@ class FleetExecutor:
         self._has_started = self._is_stopping = False
         store.give_up = lambda: self._is_stopping
         self._log_event, self._net = log_event, ""
+        self._own_players = players
         self._net_file: Path | None = None
         self._cut_files: dict[str, Path] = {}
         """Files of games that wait, by their sha256."""
@@ -180,10 +187,12 @@ class FleetExecutor:
             name = f"inputs/openings/{self._games.openings.file}"
             self._put_file(name, self._run.path / name)
         self._store.delete([OVER_NAME])
+        if self._own_players is not None:
+            self._stack.enter_context(self._own_players)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the check's workers, and the thread."""
+        """End the check's workers, players that are this executor's own, and the thread."""
         self._is_stopping = True
         self._stack.close()
         self._io.shutdown(wait=False, cancel_futures=True)
@@ -363,6 +372,8 @@ class FleetExecutor:
         self._next_heartbeat = now + HEARTBEAT_S
         self._hear_players(now)
         self._watcher.show(self.facts)
+        if self._own_players is not None:
+            self._own_players.check()
         if reason := heartbeat():
             self._is_stopping = True
             raise _StopRequested(reason)
@@ -503,8 +514,16 @@ class _Quiet:
         self._watcher.report_line(f"check: {line}")
 
 
+def check_executor(config: PlayConfig) -> None:
+    """Raise ConfigError where those who are to play cannot be had."""
+    if config.executor == "ray":
+        check_ray(address_of(config))
+
+
 def executor_for(config: SelfplayConfig) -> OpenExecutor | None:
-    """Who plays the games of self-play where these are others; see ``run_selfplay.play_run``."""
+    """Who plays the games of self-play where these are others; see ``run_selfplay.play_run``.
+    Raises ConfigError as ``check_executor``."""
+    check_executor(config)
     return None if config.executor == "local" else _open_for_games
 
 
@@ -515,8 +534,10 @@ def _open_for_games(
     devices: list[Device],
     display: ProgressDisplay,
     status: StatusWriter,
+    stop: StopSignals,
 ) -> Iterator[FleetExecutor]:
-    with open_mailbox(config, run, devices, FleetDisplay(display, status), status) as executor:
+    watcher = FleetDisplay(display, status)
+    with open_mailbox(config, run, devices, watcher, status, stop) as executor:
         yield executor
         if executor.ledger.is_complete:
             executor.end()
@@ -528,11 +549,17 @@ def open_mailbox(
     devices: list[Device],
     watcher: FleetDisplay,
     status: StatusWriter,
+    stop: StopSignals,
 ) -> FleetExecutor:
-    """The executor of a run whose players find it in its folder, or at its URL."""
+    """The executor of a run whose players find it in its folder, or at its URL; with those of a
+    Ray cluster where these are asked for."""
     place = place_of(run.path)
     store = ObjectStore.open(place, watcher.report_line)
-    return FleetExecutor(config, run, store, devices, watcher, is_url(place), status.log.write)
+    players = None
+    if config.executor == "ray":
+        players = RayPlayers(place, config, watcher.report_line, stop)
+    keeps_results, log_event = is_url(place), status.log.write
+    return FleetExecutor(config, run, store, devices, watcher, keeps_results, log_event, players)
 
 
 def games_of_run(config: PlayConfig, run: RunFolder, seating: Seating | None) -> GamesOfRun:

@@ -51,7 +51,7 @@ class Executor(Protocol):
 
 
 OpenExecutor = Callable[
-    [SelfplayConfig, RunFolder, list[Device], ProgressDisplay, StatusWriter],
+    [SelfplayConfig, RunFolder, list[Device], ProgressDisplay, StatusWriter, StopSignals],
     AbstractContextManager[Executor],
 ]
 """Returns who plays the games of a run, for a block."""
@@ -107,7 +107,7 @@ def play_run(
             result = _play(config_here, net_file, run, devices, display, status, stops)
         else:
             stops.set_action(OnSignal.SET_FLAG)
-            with display, open_executor(config, run, devices, display, status) as executor:
+            with display, open_executor(config, run, devices, display, status, stops) as executor:
                 result = executor.play(net_file, range(config.num_games), lambda: stops.reason)
         summary = _summary(config, run, devices, result)
         status.finish(summary)

@@ -84,7 +84,9 @@ def open_executor(
             executor = stack.enter_context(Supervisor(settings, run, devices, *rest))
         else:
             watcher = FleetDisplay(display, status)
-            executor = stack.enter_context(open_mailbox(config, run, devices, watcher, status))
+            executor = stack.enter_context(
+                open_mailbox(config, run, devices, watcher, status, trainer.stop)
+            )
         player = GenerationPlayer(executor, watcher)
         try:
             yield player

@@ -10,7 +10,7 @@ from typing import Any
 from vecchess.arena.ratings.sprt import Sprt
 from vecchess.config import TrainConfig, read_toml, to_toml
 from vecchess.errors import ConfigError
-from vecchess.fleet.fleet_run import GamesRefuted
+from vecchess.fleet.fleet_run import GamesRefuted, check_executor
 from vecchess.importers.recorded_places import check_places
 from vecchess.ports.prometheus import metrics_endpoint
 from vecchess.runtime.devices import Device, parse_gpus, seen_among
@@ -318,6 +318,7 @@ def check_settings(config: TrainConfig, devices: list[Device]) -> None:
         Sprt.parse(config.gate)
     check_places(config.data)
     if config.objective != "supervised":
+        check_executor(config)
         start_table(config.game)
         settings = selfplay_config(config, config.net)
         share = fitting_share(settings, devices, settings.num_games)
