@@ -151,7 +151,11 @@ def _losing(port: int, share: float, seed: int) -> type[BaseHTTPRequestHandler]:
             self._pass_on()
 
         def do_PUT(self) -> None:
-            self._pass_on(is_lost="/fleet/" in self.path and draw.random() < share)
+            self._pass_on(
+                is_lost="/fleet/" in self.path
+                and ".probe" not in self.path
+                and draw.random() < share
+            )
 
         def do_POST(self) -> None:
             self._pass_on()
