@@ -76,7 +76,7 @@ class PlayConfig(DeviceConfig):
     ray_address: str = ""
     """Ray: the cluster's head, HOST:PORT; "": RAY_ADDRESS, or a cluster of this machine alone."""
     block_seats: Annotated[int, Field(ge=0, le=1 << 30)] = 0
-    """Games that are given out at a time to other machines; 0: a 64th of all, up to 256."""
+    """Games that are given out at a time to other machines; 0: a 256th of all, up to 256."""
     verify_share: Annotated[float, Field(ge=0, le=1)] = 0.02
     """Share of the blocks of other machines that are played again here before they count."""
     game: Annotated[GameConfig, OnResume.FIXED] = Field(default_factory=GameConfig)

@@ -79,7 +79,7 @@ from vecchess.store.run_pins import RunPins
 from vecchess.store.seating import Seating
 from vecchess.store.status_file import StatusWriter
 
-MOST_BLOCK_SEATS, USUAL_BLOCKS = 256, 64
+MOST_BLOCK_SEATS, USUAL_BLOCKS = 256, 256
 MOST_BLOCKS = 1024
 """Blocks of a task of self-play: all of a task are recorded at once."""
 PLAYERS_S = 5.0
@@ -308,7 +308,7 @@ class FleetExecutor:
         return draft.model_copy(update={"inputs": inputs})
 
     def _block_size(self, total: int) -> int:
-        """Seats, or games, of a block: as the settings say, or such that there are some 64."""
+        """Seats, or games, of a block: as the settings say, or such that there are some 256."""
         usual = min(-(-total // USUAL_BLOCKS), MOST_BLOCK_SEATS)
         return min(self._config.block_seats or usual, total)
 

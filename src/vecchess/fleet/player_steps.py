@@ -44,7 +44,9 @@ MOST_STEP_S = 60.0
 """A player that has not looked at its clock for longer was stopped."""
 LOOKS = 8
 """One look for blocks in so many is for a newer task too, while there are some of this one."""
-PATIENCE = 1.5
+SHARES = 8
+"""Beside others a player has an eighth of its even share of a task in hand, or one block."""
+PATIENCE = 0.5
 """A claimed block is played by another player too after so many times what a block takes there."""
 CLAIM, REFUSED = ".claim", ".refused"
 BlockKey = tuple[int, int]
@@ -98,6 +100,9 @@ class PlayerSteps:
     """Blocks that it plays, and since when."""
     _claimed_since: dict[int, float] = field(default_factory=dict)
     """When each block of the task was first seen with a claim."""
+    _others: set[str] = field(default_factory=set)
+    """Players that it has seen at the task, and at the one before."""
+    _others_before: set[str] = field(default_factory=set)
     _looks: int = 0
     _clock_s: float | None = None
     _passed_s: float = 0.0
@@ -142,14 +147,19 @@ class PlayerSteps:
             is_new = yield from self._look_ahead()
             if self._is_exhausted and not is_new and (yield from self._now()) < self._idle_until:
                 return "", False
-        if (task := self._task) is None or (room := (yield Room(task))) <= 0:
+        if (task := self._task) is None or self._fair_share(task) <= 0:
+            return "", False
+        if (room := (yield Room(task))) <= 0:
             return "", False
         seen = Seen.of(task.number, (yield Names(blocks_of(task.number))))
+        for players in (*seen.claims.values(), *seen.results.values()):
+            self._others |= players - {self.me}
+        room = min(room, self._fair_share(task))
         if any(self.me in players for players in seen.refused.values()):
             sometimes("a player learns that it is refused")
             return f"the learner takes no results of {self.me}: one of them was wrong", False
         blocks = self._choose(task, seen, room, (yield from self._now()))
-        self._is_exhausted = not blocks
+        self._is_exhausted = not blocks and room > 0
         for block in blocks:
             if not (yield from self._begin(task, block)):
                 self._task = None
@@ -174,7 +184,17 @@ class PlayerSteps:
             return False
         self._is_exhausted = False
         self._claimed_since = {}
+        self._others_before, self._others = self._others, set()
         return True
+
+    def _fair_share(self, task: FleetTask) -> int:
+        """How many blocks it may take now, so that none of the others is left without, and the last
+        blocks of all end at about the same time; many where it knows of no others."""
+        others = max(len(self._others), len(self._others_before))
+        if not others:
+            return task.blocks.num_blocks
+        most = task.blocks.num_blocks // (SHARES * (others + 1))
+        return max(most, 1) - sum(number == task.number for number, _ in self._in_hand)
 
     def _choose(self, task: FleetTask, seen: Seen, room: int, now: float) -> list[int]:
         """Blocks to take now, up to ``room``."""

@@ -77,10 +77,10 @@ class SavedGames:
         is_first = np.diff(numbers[order], prepend=-1) != 0
         return self.take(order[is_first])
 
-    def to_bytes(self, run_id: str = NO_RUN) -> bytes:
-        """The contents of a file of the run ``run_id``."""
+    def to_bytes(self, run_id: str = NO_RUN, compressed: bool = False) -> bytes:
+        """The contents of a file of the run ``run_id``; ``compressed`` for a network's sake."""
         more = {name: getattr(self, name) for name in MORE_COLUMNS}
-        return shard_bytes(self.records, run_id, compressed=False, **more)
+        return shard_bytes(self.records, run_id, compressed, **more)
 
 
 def join_saved(parts: list[SavedGames]) -> SavedGames:

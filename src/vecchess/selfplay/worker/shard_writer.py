@@ -233,7 +233,7 @@ class ShardWriter:
         """Write the games that wait, then those that ended."""
         ended, waiting = ended_and_waiting(games)
         waiting = replace(waiting, records=waiting.records.with_used_nets())
-        cut = waiting.to_bytes(self._run_id)
+        cut = waiting.to_bytes(self._run_id, compressed=self.blocks is not None)
         path = self._folder.parent / CUTS / self._next_name()
         try:
             path.parent.mkdir(exist_ok=True)
