@@ -261,11 +261,11 @@ PLAY_FIXED = {
 PLAY_FREE = {
     "gpus", "slots", "concurrent_games", "movers", "backend", "threads", "shard_games",
     "shard_interval_s", "inflight_interval_s", "stall_timeout_s", "metrics_port", "metrics_host",
-    "cache_mb", "tree_mb", "keep_gb",
+    "cache_mb", "tree_mb", "keep_gb", "executor", "block_seats", "verify_share", "ray_address",
 }  # fmt: skip
 TRAIN_FIXED = {
     "objective", "history", "tactical", "init_from", "positions_per_iter", "seats", "data",
-    "data_share",
+    "data_share", "lag",
 }  # fmt: skip
 TRAIN_FREE = {
     "iterations", "epochs", "holdout", "batch_size", "micro_batch", "samples_per_position",

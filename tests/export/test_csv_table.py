@@ -91,12 +91,12 @@ def test_without_out_a_file_in_the_run_is_written(tmp_path: Path) -> None:
     from vecchess_cli.commands.runs import export
 
     run = make_run(tmp_path / "run", played(), [list(range(played().num_games))])
-    export.csv(run.path, plies=True)
-    export.pgn(run.path)
-    export.lc0(run.path)
+    export.csv(str(run.path), plies=True)
+    export.pgn(str(run.path))
+    export.lc0(str(run.path))
     assert (run.path / "plies.csv").read_text().startswith("game,ply,")
     assert (run.path / "games.pgn").read_text().startswith("[Event ")
     assert len(list((run.path / "lc0").glob("*.gz"))) == played().num_games
     shard = next(run.games.glob("*.npz"))
-    export.csv(shard)
+    export.csv(str(shard))
     assert (run.games / f"{shard.stem}-games.csv").exists()

@@ -99,7 +99,8 @@ class SelfplaySource:
             raise ValueError("a number of positions or shards is none")
         self._num_reference_shards = min(before, now) if now else before  # fewer: compacted
         self._nets = {int(iteration): str(name) for iteration, name in state.get("nets", [])}
-        if self._player is not None and (latest := state.get("latest")):
+        latest = state.get("latest") if self._config.lag else None
+        if self._player is not None and latest:
             mark_latest(self._run, *map(str, latest))  # not what was published after the checkpoint
 
     def evaluate(self, learner: Learner) -> dict[str, Any]:
