@@ -491,7 +491,7 @@ class FleetExecutor:
         labels = ", ".join(map(str, devices)) if isinstance(devices, list) else ""
         return {
             "index": index,
-            "device": clip_line(f"{name}: {labels}"),
+            "device": clip_line(f"{name}: {labels}", 40),
             "stage": state if state == "ended" or self._is_there(name) else "lost",
             "games": facts.get("games", 0),
             "seated": facts.get("blocks", 0),

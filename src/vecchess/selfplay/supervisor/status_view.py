@@ -200,8 +200,6 @@ def _worker_figures(status: Values, width: int) -> tuple[list[str], list[list[st
         rows.append(["all", "", *cells, *_gpus(gpus, width)])
     for worker in workers:
         name = f"{worker.get('index', '')} {worker.get('device', '')}"
-        if number(status, "machines") > 1:
-            name = f"{worker.get('machine', 0)}.{name}"
         cells = [f"{number(worker, 'games'):,.0f}", *_figures(mapping(worker, "load"), searches)]
         seated = f" {number(worker, 'seated'):,.0f}" if number(worker, "seated") else ""
         cells += _gpu(mapping(worker, "gpu"), width) if gpus else []
