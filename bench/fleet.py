@@ -239,7 +239,8 @@ def play(given: argparse.Namespace) -> dict[str, Any]:
              "--block-seats", str(given.block)], place, players,
         )  # fmt: skip
         players.end()
-        rates.append(summary["games"] / _busy_s(Path(place), summary))
+        assert summary["games"] == given.num_games * num
+        rates.append(_rate(Path(place), given.block))
     total = given.players - given.slow * 2 / 3
     return {
         "games_per_s": [round(rate, 2) for rate in rates],
@@ -248,14 +249,16 @@ def play(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _busy_s(run_dir: Path, summary: dict[str, Any]) -> float:
-    """Seconds from the first result to the end: players need some to start."""
-    times = sorted(
-        file.stat().st_mtime
-        for file in run_dir.glob("fleet/blocks/*/*-*")
-        if file.suffix != ".claim"
-    )
-    return max(times[-1] - times[0], 1e-9) if times else float(summary["seconds"])
+def _rate(run_dir: Path, block: int) -> float:
+    """Games/s from when each player has sent a result, as they start at other times, to the end."""
+    files = [file for file in run_dir.glob("fleet/blocks/*/*-*") if not file.suffix]
+    firsts: dict[str, float] = {}
+    for file in files:
+        player, time_s = file.name.partition("-")[2], file.stat().st_mtime
+        firsts[player] = min(firsts.get(player, time_s), time_s)
+    begin = max(firsts.values())
+    after = [time_s for file in files if (time_s := file.stat().st_mtime) > begin]
+    return len(after) * block / (max(after) - begin)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -44,8 +44,8 @@ MOST_STEP_S = 60.0
 """A player that has not looked at its clock for longer was stopped."""
 LOOKS = 8
 """One look for blocks in so many is for a newer task too, while there are some of this one."""
-SHARES = 8
-"""Beside others a player has an eighth of its even share of a task in hand, or one block."""
+SHARES = 4
+"""Beside others a player has a quarter of its even share of a task in hand, or one block."""
 PATIENCE = 0.5
 """A claimed block is played by another player too after so many times what a block takes there."""
 CLAIM, REFUSED = ".claim", ".refused"
