@@ -22,7 +22,7 @@ from tests.fleet.worlds import (
 from vecchess.fleet import learner_steps, player_steps
 
 LEARNER, PLAYER, WORLD = learner_steps, player_steps, simulation
-MOST_SEEDS = 400
+MOST_SEEDS = 800
 
 
 class Fault(NamedTuple):
