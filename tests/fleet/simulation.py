@@ -86,6 +86,10 @@ def packed_cut(games: dict[int, bytes]) -> bytes:
     return b"".join(seat.to_bytes(4, "little") + game for seat, game in sorted(games.items()))
 
 
+def sha256_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 def unpacked_cut(data: bytes) -> dict[int, bytes]:
     parts = [data[at : at + SEAT_BYTES] for at in range(0, len(data), SEAT_BYTES)]
     return {int.from_bytes(part[:4], "little"): part[4:] for part in parts}
@@ -97,7 +101,7 @@ class SimulatedStore:
     def __init__(
         self, now: Callable[[], float] = lambda: 0.0, lag_s: Callable[[], float] = lambda: 0.0
     ) -> None:
-        self._now, self._lag_s = now, lag_s
+        self.place, self._now, self._lag_s = "a simulated store", now, lag_s
         self.give_up: Callable[[], bool] = lambda: False
         self.objects: dict[str, bytes] = {}
         self._folders: dict[str, tuple[list[str], list[float]]] = defaultdict(lambda: ([], []))
@@ -536,7 +540,8 @@ class Simulation:
         for result, cut, is_object, _ in before.values():
             if (result, cut) not in parts:
                 has_it = is_object and result and learner.has_results_of(result.task)
-                parts[result, cut] = cut_part(cut, result if has_it else None)
+                place = result if has_it else None
+                parts[result, cut] = cut_part(sha256_of(cut), len(cut), place)
         inputs = []
         for block in range(draft.blocks.num_blocks):
             keys = dict.fromkeys(before[seat][:2] for seat in self._seats_of(draft, block))
@@ -580,7 +585,7 @@ class Simulation:
         (task,) = request
         assert process.books is not None
         before = process.books.recorded.get(task.generation - 1, {})
-        cuts = {cut_part(cut, None).sha256: cut for cut in {game.cut for game in before.values()}}
+        cuts = {sha256_of(cut): cut for cut in {game.cut for game in before.values()}}
         for part in {part for parts in task.inputs for part in parts}:
             if part.object.startswith(CUTS):
                 self._write(requests.Create(part.object, cuts[part.sha256]))

@@ -93,7 +93,7 @@ class Contributor:
         """Take blocks until asked to stop, or the run is over; returns why the learner takes no
         more of them, or ""."""
         self._devices = parse_gpus(config.gpus, may_share=True)
-        facts = self._wait_for(RUN_NAME, "waiting for the run to begin")
+        facts = self._wait_for(RUN_NAME, f"waiting for the run to begin: {self._store.place}")
         self._store.probe()
         if self._tests_itself:
             digest = digest_of_known_block(config, self._devices, folder / "test", self)

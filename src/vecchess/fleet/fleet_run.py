@@ -33,7 +33,6 @@ from vecchess.fleet.learner_steps import LearnerSteps, Rewind
 from vecchess.fleet.ray_players import RayPlayers, address_of, check_ray
 from vecchess.fleet.steps import (
     Accept,
-    Clock,
     EarliestBy,
     Gathered,
     Inspect,
@@ -48,7 +47,16 @@ from vecchess.fleet.steps import (
     ask_store,
     carry_out,
 )
-from vecchess.fleet.task import CUTS, OVER_NAME, PLAYERS, RUN_NAME, CutPart, FleetTask, GamesOfRun
+from vecchess.fleet.task import (
+    CUTS,
+    OVER_NAME,
+    PLAYERS,
+    RUN_NAME,
+    CutPart,
+    FleetTask,
+    GamesOfRun,
+    cut_part,
+)
 from vecchess.inference.source import find
 from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
@@ -68,7 +76,7 @@ from vecchess.selfplay.supervisor.supervisor import (
     no_heartbeat,
 )
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
-from vecchess.store.block_file import HEAD_BYTES, BlockName, unpack_block
+from vecchess.store.block_file import BlockName, unpack_block
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
 from vecchess.store.object_store import ObjectStore, is_url
@@ -320,17 +328,15 @@ class FleetExecutor:
         except OSError as error:
             raise unreadable(path, error) from None
         self._cut_files[sha256] = path
-        if name is not None and self._steps.has_results_of(name.task):
-            return CutPart(object=name.object, start=HEAD_BYTES, length=length, sha256=sha256)
-        return CutPart(object=f"{CUTS}{sha256}", start=0, length=length, sha256=sha256)
+        if name is not None and not self._steps.has_results_of(name.task):
+            name = None
+        return cut_part(sha256, length, name)
 
     def _answer(self, heartbeat: Callable[[], str], request: Request) -> Any:
         beat = partial(self._beat, heartbeat)
         match request:
             case Pause(seconds):
                 return self._wait(lambda: False, beat, seconds)
-            case Clock():
-                return time.monotonic()
             case Supply(task):
                 return self._asked(partial(self._supply, task), beat)
             case Inspect(task, name, data):

@@ -87,6 +87,7 @@ class RayStore:
 
     def __init__(self, ray: Any, gateway: Any) -> None:
         """``ray``: the module; ``gateway``: a handle of the actor."""
+        self.place = "the run of this Ray cluster"
         self.give_up: Callable[[], bool] = lambda: False
         self._ray, self._gateway = ray, gateway
 

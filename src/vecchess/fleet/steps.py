@@ -152,6 +152,8 @@ Steps = Generator[Request, Any, ResultT]
 class Store(Protocol):
     """Where objects lie: ``store/object_store.py``, or an actor of Ray."""
 
+    place: str
+    """Its name for people."""
     give_up: Callable[[], bool]
     """Whether a request that gets no answer is to end with an error now."""
 

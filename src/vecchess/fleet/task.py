@@ -124,12 +124,11 @@ class GamesOfRun(StoredModel):
             )
 
 
-def cut_part(data: bytes, result: BlockName | None) -> CutPart:
+def cut_part(sha256: str, length: int, result: BlockName | None) -> CutPart:
     """A file of games that wait: in the result of a block that has it, or as an object of its
     own."""
-    sha256 = hashlib.sha256(data).hexdigest()
     name, start = (result.object, HEAD_BYTES) if result else (f"{CUTS}{sha256}", 0)
-    return CutPart(object=name, start=start, length=len(data), sha256=sha256)
+    return CutPart(object=name, start=start, length=length, sha256=sha256)
 
 
 def task_name(number: int) -> str:
