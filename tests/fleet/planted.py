@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from tests.fleet import simulation
+from tests.fleet import simulated_store, simulation
 from tests.fleet.worlds import (
     World,
     liars_and_kills,
@@ -21,7 +21,7 @@ from tests.fleet.worlds import (
 )  # fmt: skip
 from vecchess.fleet import learner_steps, player_steps
 
-LEARNER, PLAYER, WORLD = learner_steps, player_steps, simulation
+LEARNER, PLAYER, WORLD, STORE = learner_steps, player_steps, simulation, simulated_store
 MOST_SEEDS = 800
 
 
@@ -131,7 +131,7 @@ FAULTS = (
           "            yield Gathered(draft, [name for name, _ in work.held.values()])\n",
           "            yield Accept(draft, dict(work.held.values()))\n"),
     # the store
-    Fault("the store overwrites what is to be made only if absent", WORLD,
+    Fault("the store overwrites what is to be made only if absent", STORE,
           "        if name in self.objects:\n            return False\n", ""),
 )  # fmt: skip
 
@@ -144,6 +144,8 @@ def trained_with(fault: Fault) -> Callable[[World], object]:
         trainer.LearnerSteps = changed.LearnerSteps
     elif fault.module is PLAYER:
         trainer.PlayerSteps = changed.PlayerSteps
+    elif fault.module is STORE:
+        trainer.SimulatedStore = changed.SimulatedStore
     train: Callable[[World], object] = trainer.train
     return train
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tests.fleet.simulation import SimulatedStore
+from tests.fleet.simulated_store import SimulatedStore
 from vecchess.config import ContributeConfig, SelfplayConfig, TrainConfig, build
 from vecchess.fleet.block_games import BlockGames
 from vecchess.fleet.contributor import contribute
