@@ -386,11 +386,11 @@ class Simulation:
             done.append(process.working.pop(0)[1])
         return done
 
-    def _begin(self, process: Process, request: requests.Begin) -> None:
-        """Let a player play a block."""
+    def _begin(self, process: Process, request: requests.Begin) -> bool:
+        """Let a player play a block; its network is there."""
         task, block, cuts = request
         if process.is_hog:
-            return
+            return True
         before: dict[int, bytes] = {}
         for cut in cuts:
             before |= unpacked_cut(cut)
@@ -405,6 +405,7 @@ class Simulation:
         process.working.append((end_s, Played(task.number, block, data)))
         self.num_blocks += 1
         self.played_by[process.name] += 1
+        return True
 
     def _lie(self, cut: bytes) -> bytes:
         """Games that are not the right ones; at times the first seat's is missing."""

@@ -62,11 +62,12 @@ def new_run(path: Path) -> RunFolder:
     return run
 
 
-def play_all(run: RunFolder, executor: Any) -> None:
-    """Play all generations, each with a network of its own."""
+def play_all(run: RunFolder, executor: Any, name: str = "") -> None:
+    """Play all generations, each with a network of its own, all of them files of that name."""
     seating = Seating.of(CONFIG)
     for generation in range(GENERATIONS):
         net = store_net(create_sized(NET, generation), run)
+        net = net.replace(net.with_name(name)) if name else net
         result = executor.play(str(net), seating.segments(generation, generation + 1))
         assert not result.stopped_by
 
@@ -135,3 +136,15 @@ def test_generations_are_those_of_one_machine(
     assert sum(each["blocks"] for each in summaries) >= 7 * GENERATIONS
     assert watcher.lines == []
     assert (executor.num_checked > 0) == (share > 0)
+
+
+def test_networks_are_told_by_their_content(tmp_path: Path, alone: list[str]) -> None:
+    """A training that went back may give another network the name of one that was forgotten."""
+    run, store, watcher = new_run(tmp_path / "run"), SimulatedStore(), Quiet()
+    store.put("nets/net.safetensors", b"of a history that was forgotten")
+    with (
+        players(store, 1),
+        FleetExecutor(CONFIG, run, store, [CPU], watcher, keeps_results=False) as executor,
+    ):
+        play_all(run, executor, "net.safetensors")
+    assert digests(run) == alone

@@ -19,7 +19,7 @@ from vecchess.config import (
     SelfplayConfig,
     build,
 )
-from vecchess.errors import ConfigError, DataError
+from vecchess.errors import ConfigError
 from vecchess.fleet.block_games import BlockGames
 from vecchess.fleet.steps import Played
 from vecchess.fleet.task import FleetTask, GamesOfRun
@@ -124,20 +124,25 @@ class BlockPlayer:
         if self._supervisor is not None:
             self._supervisor.assigner.pool.kill()
 
-    def network_file(self, task: FleetTask) -> Path | None:
-        """Where the network of a task is to lie; None of one that is built in."""
-        return None if task.net in BUILT_IN_NETS else self._folder / "nets" / task.net
+    def has_network(self, task: FleetTask) -> bool:
+        """Whether the network of a task is here."""
+        return task.net in BUILT_IN_NETS or self._network_file(task).exists()
 
-    def add_network(self, task: FleetTask, data: bytes) -> None:
-        """Keep the network file of a task; raises DataError where it is another one."""
-        file = self.network_file(task)
-        assert file is not None, "a built-in network has no file"
+    def add_network(self, task: FleetTask, data: bytes) -> bool:
+        """Keep the network file of a task; False where ``data`` is another one."""
         if hashlib.sha256(data).hexdigest() != task.net_sha256:
-            raise DataError(f"nets/{task.net} is not the network that task {task.number} names")
+            return False
+        file = self._network_file(task)
         file.parent.mkdir(parents=True, exist_ok=True)
         for old in file.parent.iterdir():
             old.unlink()
         write_atomically(file, data, durably=False)
+        return True
+
+    def _network_file(self, task: FleetTask) -> Path:
+        """Where the network file of a task is to lie. A training that went back may use a name
+        again: files and workers tell networks by their content."""
+        return self._folder / "nets" / f"{task.net_sha256[:16]}-{task.net}"
 
     @property
     def throughput(self) -> Throughput:
@@ -228,8 +233,9 @@ class BlockPlayer:
         )
 
     def _net(self, task: FleetTask) -> str:
-        file = self.network_file(task)
-        return task.net if file is None else find(self._config.net).with_weights_of(file).text
+        if task.net in BUILT_IN_NETS:
+            return task.net
+        return find(self._config.net).with_weights_of(self._network_file(task)).text
 
     def _played(self, task: FleetTask, entry: ShardEntry) -> Played:
         """The result of a block, whose files are removed."""

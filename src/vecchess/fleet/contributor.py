@@ -144,8 +144,7 @@ class Contributor:
             case Room(task):
                 return player.room(task)
             case Begin(task, block, cuts):
-                self._have_network(player, task)
-                return player.begin(task, block, cuts)
+                return self._begin(player, task, block, cuts)
             case TakePlayed():
                 return player.take_played()
             case IsStopping():
@@ -211,12 +210,14 @@ class Contributor:
         write_atomically(file, data)
         return file
 
-    def _have_network(self, player: BlockPlayer, task: FleetTask) -> None:
-        file = player.network_file(task)
-        if file is None or file.exists():
-            return
-        name = f"nets/{task.net}"
-        player.add_network(task, self._wait_for(name, f"waiting for {name}"))
+    def _begin(self, player: BlockPlayer, task: FleetTask, block: int, cuts: list[bytes]) -> bool:
+        """Play a block; False where its network is not there, which may come, or is forgotten."""
+        if not player.has_network(task):
+            data = self._asked(lambda: self._store.get(f"nets/{task.net}"))
+            if data is None or not player.add_network(task, data):
+                return False
+        player.begin(task, block, cuts)
+        return True
 
     def _look_around(self) -> None:
         """Tell the learner how it goes; find out whether the run is over."""

@@ -17,7 +17,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeVar
 
 from vecchess.config import (
-    BUILT_IN_NETS,
     DEFAULT_NET,
     ContributeConfig,
     DeviceConfig,
@@ -386,8 +385,10 @@ class FleetExecutor:
 
     def _supply(self, task: FleetTask) -> None:
         """Put the network of a task, and the games it goes on with, where they are not there."""
-        if task.net not in BUILT_IN_NETS and self._net_file is not None:
-            self._put_file(f"nets/{task.net}", self._net_file)
+        if self._net_file is not None:
+            name, data = f"nets/{task.net}", _content(self._net_file)
+            if self._store.get(name) != data:  # perhaps one of a history that is forgotten
+                self._store.put(name, data)
         own = {part.sha256 for parts in task.inputs for part in parts if _is_own(part)}
         for sha256 in sorted(own):
             name = f"{CUTS}{sha256}"
@@ -409,8 +410,7 @@ class FleetExecutor:
     ) -> str:
         """How the result of a block differs from what is played here; or ""."""
         checker = self._checker or self._opened_checker()
-        file = checker.network_file(task)
-        if self._net_file is not None and file is not None and not file.exists():
+        if self._net_file is not None and not checker.has_network(task):
             checker.add_network(task, _content(self._net_file))
         cuts = [_content(self._cut_files[part.sha256]) for part in task.cuts_of(name.block)]
         checker.begin(task, name.block, cuts)

@@ -230,7 +230,7 @@ class PlayerSteps:
         return self._passed_s
 
     def _begin(self, task: FleetTask, block: int) -> Steps[bool]:
-        """Claim a block and play it; False where the games that it goes on with are not there."""
+        """Claim and play a block; False where its network, or games it goes on with, are gone."""
         yield Put(BlockName(task.number, block, self.me).object + CLAIM, b"")
         cuts: list[Any] = []
         for part in task.cuts_of(block):
@@ -239,6 +239,8 @@ class PlayerSteps:
                 sometimes("the games that a block goes on with are gone")
                 return False
             cuts.append(data)
-        self._in_hand[task.number, block] = yield from self._now()
-        yield Begin(task, block, cuts)
+        now = yield from self._now()
+        if not (yield Begin(task, block, cuts)):
+            return False
+        self._in_hand[task.number, block] = now
         return True

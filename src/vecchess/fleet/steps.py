@@ -68,7 +68,8 @@ class Room(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """Play a block, which goes on with the files ``cuts``."""
+    """Play a block, which goes on with the files ``cuts``. Answer: whether the network of the task
+    is there (bool)."""
 
     task: FleetTask
     block: int
