@@ -371,17 +371,18 @@ def test_a_followed_run_is_kept_up_to_date(
     monkeypatch.setattr(run_mirror, "FOLLOW_INTERVAL_S", 0.01)
     store = ObjectStore.open(place)
     go_on(store, tmp_path / "learner", 1)
-    folder = followed_run(place, print)
-    go_on(store, tmp_path / "learner", 2)
-    written = threading.Event()
-    for _ in range(3000):
-        if (folder / "nets" / "run-1.safetensors").exists() and (
-            RunFolder(folder).read_json(LATEST)["generation"] == 1
-        ):
-            break
-        written.wait(0.01)
+    with followed_run(place, print) as folder:
+        go_on(store, tmp_path / "learner", 2)
+        written = threading.Event()
+        for _ in range(3000):
+            if (folder / "nets" / "run-1.safetensors").exists() and (
+                RunFolder(folder).read_json(LATEST)["generation"] == 1
+            ):
+                break
+            written.wait(0.01)
     check_whole(folder)
     assert RunFolder(folder).read_json(LATEST)["generation"] == 1
+    assert "follow-run" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_a_learner_shares_its_status_and_at_the_end_all(
@@ -443,7 +444,9 @@ def test_settings_that_are_wrong_leave_no_run(place: str) -> None:
 
 
 def test_a_folder_is_used_as_it_is(tmp_path: Path) -> None:
-    assert run_here(str(tmp_path), print) == followed_run(str(tmp_path), print) == tmp_path
+    assert run_here(str(tmp_path), print) == tmp_path
+    with followed_run(str(tmp_path), print) as folder:
+        assert folder == tmp_path
     with learner_copy(str(tmp_path), False, print) as folder:
         assert folder == tmp_path
     assert RunMirror.of_copy(tmp_path, print) is None

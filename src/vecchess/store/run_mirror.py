@@ -20,7 +20,7 @@ from math import inf
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, NamedTuple, Self, TypeVar
 
 from vecchess.errors import ConfigError, DataError, VecchessError
@@ -396,21 +396,28 @@ def run_here(place: str, report_line: ReportLine, with_shards: bool = True) -> P
     return mirror.folder
 
 
-def followed_run(place: str, report_line: ReportLine, with_shards: bool = True) -> Path:
-    """``run_here``, and a thread brings the copy up to date once a second."""
+@contextmanager
+def followed_run(place: str, report_line: ReportLine, with_shards: bool = True) -> Iterator[Path]:
+    """``run_here``, and within the block a thread brings the copy up to date once a second."""
     if not is_url(place):
-        return Path(place)
+        yield Path(place)
+        return
     folder = run_here(place, report_line, with_shards)
-    mirror = _reader(place, no_report)
+    is_over = threading.Event()
+    mirror = _reader(place, no_report, is_over.is_set)
 
     def follow() -> None:
-        while True:
+        while not is_over.wait(FOLLOW_INTERVAL_S):
             with suppress(VecchessError):  # it is away for long, or deleted
                 mirror.refresh(with_shards)
-            sleep(FOLLOW_INTERVAL_S)
 
-    threading.Thread(target=follow, name="follow-run", daemon=True).start()
-    return folder
+    thread = threading.Thread(target=follow, name="follow-run", daemon=True)
+    thread.start()
+    try:
+        yield folder
+    finally:
+        is_over.set()
+        thread.join(1.0)  # a request may hang
 
 
 def has_begun(place: str, report_line: ReportLine) -> bool:
@@ -518,8 +525,10 @@ def copy_folder(place: str, role: str = "reader") -> Path:
     return user_cache() / "runs" / f"{digest}-{role}" / (place.rstrip("/").split("/")[-1] or "run")
 
 
-def _reader(place: str, report_line: ReportLine) -> RunMirror:
-    store = ObjectStore.open(place, report_line, patience_s=READER_PATIENCE_S)
+def _reader(
+    place: str, report_line: ReportLine, give_up: Callable[[], bool] = lambda: False
+) -> RunMirror:
+    store = ObjectStore.open(place, report_line, patience_s=READER_PATIENCE_S, give_up=give_up)
     return RunMirror(store, copy_folder(place))
 
 

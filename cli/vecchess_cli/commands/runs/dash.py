@@ -1,5 +1,6 @@
 """``vecchess dash``: runs in the browser, live."""
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,8 +64,9 @@ def dash(
         if open_browser:
             typer.launch(address.url)
 
-    places = [followed_run(run, note) for run in runs or ["runs"]]
-    serve(places, host, port, token, print_address, until_eof, net or ())
+    with ExitStack() as followed:
+        places = [followed.enter_context(followed_run(run, note)) for run in runs or ["runs"]]
+        serve(places, host, port, token, print_address, until_eof, net or ())
 
 
 app = command_app(dash, HELP)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -39,14 +40,15 @@ def watch(
     from vecchess.store.run_mirror import followed_run
     from vecchess.watch.follow import RunFollower
 
-    follower = RunFollower(None if run is None else followed_run(run, note, with_shards=False))
-    if simple or not _has_screen():
-        from vecchess.watch.plain_lines import watch_lines
+    with nullcontext() if run is None else followed_run(run, note, with_shards=False) as folder:
+        follower = RunFollower(folder)
+        if simple or not _has_screen():
+            from vecchess.watch.plain_lines import watch_lines
 
-        return watch_lines(follower, interval, _print)
-    from vecchess.watch.app import watch_screen
+            return watch_lines(follower, interval, _print)
+        from vecchess.watch.app import watch_screen
 
-    return watch_screen(follower)
+        return watch_screen(follower)
 
 
 app = command_app(watch)

@@ -155,10 +155,15 @@ class Ranks:
         return Heartbeat(reasons[0] if reasons else "", all(done for _, done in beats))
 
     def require_same(self, text: str, what: str = "settings") -> None:
-        """Raise ConfigError that names the ranks whose ``text`` differs from rank 0's; ``what`` is
-        the text's name."""
+        """Raise an error where the ``text`` of a rank differs from rank 0's; ``what`` is its name.
+
+        On rank 0 it is a ConfigError that names these ranks, on others a SharedError without a
+        line: each finds out by itself.
+        """
         digests = self._exchange("same", hashlib.sha256(text.encode()).hexdigest())
         others = [rank for rank, digest in enumerate(digests) if digest != digests[0]]
+        if others and not self.is_main:
+            raise SharedError("", ConfigError.exit_code)
         if others:
             names = ", ".join(f"rank {rank} on {self.hosts[rank]}" for rank in others)
             raise ConfigError(
