@@ -264,8 +264,8 @@ PLAY_FREE = {
     "cache_mb", "tree_mb", "keep_gb", "executor", "block_seats", "verify_share", "ray_address",
 }  # fmt: skip
 TRAIN_FIXED = {
-    "objective", "history", "tactical", "init_from", "positions_per_iter", "seats", "data",
-    "data_share", "lag",
+    "objective", "history", "tactical", "move_inputs", "init_from", "positions_per_iter", "seats",
+    "data", "data_share", "lag",
 }  # fmt: skip
 TRAIN_FREE = {
     "iterations", "epochs", "holdout", "batch_size", "micro_batch", "samples_per_position",

@@ -34,6 +34,7 @@ TYPES = {
     "staged_words": "*i64",
     "staged_shorts": "*i16",
     "legal": "*i16",
+    "codes": "*i16",
     "rule": "*i64",
     "tick": "*i64",
     "settled_at": "*i64",

@@ -1,5 +1,7 @@
 """Tactical planes, against python-chess."""
 
+from itertools import product
+
 import chess
 import numpy as np
 import pytest
@@ -11,10 +13,12 @@ from vecchess.chess.history import no_past
 from vecchess.chess.planes import (
     NUM_PLANES,
     TACTICAL_PLANES,
+    board_planes,
     encode_planes,
     has_tactics,
     history_of,
     num_planes,
+    reads_moves,
 )
 
 pytestmark = pytest.mark.plain
@@ -96,6 +100,8 @@ def test_the_history_comes_behind_them() -> None:
 
 def test_history_and_tactics_follow_from_the_number_of_planes() -> None:
     for history in range(1, 9):
-        for tactical in (False, True):
-            planes = num_planes(history, tactical)
-            assert (history_of(planes), has_tactics(planes)) == (history, tactical)
+        for tactical, moves in product((False, True), repeat=2):
+            planes = num_planes(history, tactical, moves)
+            found = history_of(planes), has_tactics(planes), reads_moves(planes)
+            assert found == (history, tactical, moves)
+            assert board_planes(planes) == num_planes(history, tactical)

@@ -179,6 +179,11 @@ class PlainRecord:
         Item(self.pointer.item).store(self.address, index, value)
 
 
+def stack_words(count: int) -> Any:
+    room = np.empty(count, _U)
+    return lambda: np.int64(room.ctypes.data)
+
+
 BITS = {
     "tz": trailing_zeros,
     "load": loader(ctypes.c_uint64, _U),
@@ -195,6 +200,7 @@ BITS = {
     "msb": msb,
     "has_bmi2": has_bmi2,
     "pext": pext,
+    "stack_words": stack_words,
 }
 """Functions of ``vecchess.chess.bitboards.bits``, by name."""
 

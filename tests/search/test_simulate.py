@@ -80,7 +80,7 @@ def test_equal_where_the_network_sees_earlier_positions(search: str, history: in
     """The table's answers depend on every plane: those of the game, and of the way down."""
     config = TreeConfig(search=search, sims=40, cache_mb=0, see_mates=False)
     rng = random.Random(history)
-    planes = num_planes(history, tactical=history == 3)
+    planes = num_planes(history, tactical=history == 3, moves=history != 1)
     _compare_on(config, *samples(12, 31), rng, pasts(12, 31), planes)
 
 

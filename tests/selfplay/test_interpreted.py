@@ -22,7 +22,7 @@ GAME = GameConfig(
 CASES = {
     "drawn": (GAME, TreeConfig(), NUM_PLANES),
     "chess960": (GAME.model_copy(update={"chess960": True}), TreeConfig(), num_planes(3)),
-    "gumbel": (GAME, TreeConfig(search="gumbel", sims=4, cache_mb=1), num_planes(2, tactical=True)),
+    "gumbel": (GAME, TreeConfig(search="gumbel", sims=4, cache_mb=1), num_planes(2, moves=True)),
     "puct": (GAME, TreeConfig(search="puct", sims=6, fast_sims=2, full_share=0.5), NUM_PLANES),
 }
 """Rules, search, input planes."""

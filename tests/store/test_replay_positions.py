@@ -26,7 +26,7 @@ from vecchess.store.replay_positions import replay_moves, replay_positions
 CASES = {
     "standard": (False, NUM_PLANES),
     "chess960": (True, NUM_PLANES),
-    "tactical": (False, num_planes(2, tactical=True)),
+    "tactical": (False, num_planes(2, tactical=True, moves=True)),
     "eight": (True, num_planes(8)),
 }
 """Chess960 or not, and the input planes."""

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from vecchess.chess.planes import num_planes
+from vecchess.chess.planes import MOVE_WORDS, num_planes
 from vecchess.chess.sample import random_planes
 from vecchess.config import TrainConfig, build
 from vecchess.errors import ConfigError, NetworkError
-from vecchess.snn.create import create_sized, sizes_of
+from vecchess.snn.create import create_sized, sizes_of, with_move_inputs
 from vecchess.snn.integer.net_file import load_net, save_net
-from vecchess.snn.modules.network import unpack_bitboards
-from vecchess.snn.torch_integer import exported
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
+from vecchess.snn.torch_integer import exported, to_integers
 from vecchess.train.initial_network import first_net, first_sizes
 
 
@@ -128,3 +128,32 @@ def test_a_network_that_could_not_be_published_again_is_refused(
     for config in (config_of(net=file), config_of(net=sizes, init_from=file)):
         with pytest.raises(NetworkError, match=r"a\.safetensors is not exact: .* layer policy"):
             first_sizes(config)
+
+
+def test_a_network_from_a_file_may_begin_to_read_moves(sizes: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made.safetensors"
+    before = create_sized(sizes_of(str(sizes)), 7)
+    save_net(before, made)
+    words = before.config.num_planes + MOVE_WORDS
+    for config in (
+        config_of(net=made, move_inputs=True),
+        config_of(net=sizes, init_from=made, move_inputs=True),
+    ):
+        assert first_sizes(config).num_planes == words
+        net = first_net(config)
+        assert isinstance(net, SpikingNet)
+        layers = to_integers(net).layers
+        assert not layers.pop("moves").weight.any()
+        assert {name: layer.weight.tobytes() for name, layer in layers.items()} == {
+            name: layer.weight.tobytes() for name, layer in before.layers.items()
+        }
+    assert first_sizes(config_of(net=sizes, move_inputs=True)).num_planes == words
+    reading = tmp_path / "reading.safetensors"
+    save_net(with_move_inputs(before), reading)
+    assert first_sizes(config_of(net=reading)).num_planes == words
+    with pytest.raises(ConfigError, match="the network reads inputs of moves"):
+        first_sizes(config_of(net=reading, move_inputs=False))
+    plain = tmp_path / "coded.toml"
+    plain.write_text('kind = "plain"\nwidths = [32]\ninput_rate = 8\n')
+    with pytest.raises(ConfigError, match="a rate-coded network reads no inputs of moves"):
+        first_sizes(config_of(net=plain, move_inputs=True))

@@ -38,6 +38,14 @@ def new(
             show_default="yes, or as the file says",
         ),
     ] = None,
+    move_inputs: Annotated[
+        bool | None,
+        typer.Option(
+            "--move-inputs/--no-move-inputs",
+            help="Read of each move what it takes, what hangs afterwards, and checks.",
+            show_default="no, or as the file says",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make an untrained network: the same file for the same seed on every machine.
@@ -51,7 +59,7 @@ def new(
     from vecchess.snn.integer.net_file import save_net
 
     _require_new(out)
-    network = create_network(sizes, seed, history, tactical)
+    network = create_network(sizes, seed, history, tactical, move_inputs)
     save_net(network, out)
     print_result(net_facts(network), json, title=f"wrote {out}")
 

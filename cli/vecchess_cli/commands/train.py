@@ -52,7 +52,7 @@ PANELS = {
     "config",
     "Learning": "batch_size micro_batch lr value_lr precision fold_at samples_per_position "
     "window_positions loaders",
-    "Networks": "history tactical init_from checkpoint_every",
+    "Networks": "history tactical move_inputs init_from checkpoint_every",
     "Recorded games": "data_share epochs holdout",
     "Games of self-play": "seats search sims temperature openings chess960 random_plies max_plies",
     "Matches": "eval_every eval_games gate gate_games",

@@ -82,8 +82,9 @@ class SpikeTracer:
         """The spikes and outputs at row 0 of ``request``."""
         self._spikes.clear()
         config, legal = self._net.config, _legal(request)
-        output = self._module(network_input(config, request.planes[:1]))
-        policy = in_units(output.policy[:, 0, legal], config)
+        actions = torch.from_numpy(legal)[None]
+        output = self._module(network_input(config, request.planes[:1]), legal=actions)
+        policy = in_units(output.policy[:, 0], config)
         wdl = in_units(output.wdl[:, 0], config)
         names = neuron_layers(config) if self._spikes else {}
         return SpikeTrace(

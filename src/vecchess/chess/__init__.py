@@ -5,7 +5,8 @@
 - ``make`` making a move
 - ``rules`` when a game is over; histories of keys, for repetitions
 - ``history`` the last positions of a game, for networks with history planes
-- ``planes`` input planes of the network; ``unpack_planes`` as numbers
+- ``planes`` input words of the network; ``unpack_planes`` planes as numbers
+- ``move_inputs`` what a network may read of each legal move: what it takes, what hangs afterwards
 - ``action`` AlphaZero's action code, to moves and back
 - ``game_arrays`` games as arrays, one a row, and the step of one by a move
 - ``game_cursor`` recorded games, played through ply by ply

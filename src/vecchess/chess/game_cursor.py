@@ -15,7 +15,7 @@ from vecchess.chess.bitboards.bits import load16, store
 from vecchess.chess.history import PAST_WORDS, clear_past, push_position
 from vecchess.chess.make import make_move
 from vecchess.chess.movegen import MOVE_BUFFER
-from vecchess.chess.planes import write_inputs
+from vecchess.chess.planes import write_inputs, write_moves_behind
 from vecchess.chess.position import clock_of, copy_position, position_key
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY
 from vecchess.jit import inline
@@ -95,7 +95,7 @@ def move_index(cursor: Any, count: Any, move: Any) -> Any:
 def write_question(
     tables: Any, cursor: Any, generated: Any, repetitions: Any, num_planes: Any, rows: Any
 ) -> None:
-    """Write what a network is asked about the position: its planes and legal actions.
+    """Write what a network is asked about the position: its input words and legal actions.
 
     ``generated``: the answer of ``generate_moves``, which has filled the list of moves.
     ``repetitions``: of ``push_key``. ``rows``: addresses of the planes and of the legal actions.
@@ -104,3 +104,4 @@ def write_question(
     planes, legal = rows
     write_actions(tables, moves, generated & 0xFFFF, legal)
     write_inputs(tables, position, past, repetitions, generated >> 16, num_planes, planes)
+    write_moves_behind(tables, position, moves, generated & 0xFFFF, num_planes, planes)

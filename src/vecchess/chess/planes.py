@@ -33,7 +33,12 @@ well, as AlphaZero and lc0 do, in twelve planes each, in the order of planes 0 .
                                    sees them: whose, and which way round, is that of the newest
                                    position
 
-They are zero where the game has no such position. P = 25 + K + 12 (H - 1): H and K follow from P.
+They are zero where the game has no such position. There are 25 + K + 12 (H - 1) planes.
+
+A network that reads inputs of moves (``move_inputs``) has M = 55 words behind its planes, else
+M = 0: the code of each legal move, in the order of generation, four to a word, the first in the
+lowest bits; what follows the legal moves is 0. P = 25 + K + 12 (H - 1) + M words in all:
+H, K and M follow from P.
 
 A network of another program makes its own planes. It gets the eight last positions as they are,
 newest first, in P = 64 words (``POSITION_INPUTS``).
@@ -62,6 +67,7 @@ from vecchess.chess.history import (
     mark_repeated,
     no_past,
 )
+from vecchess.chess.move_inputs import ROOM, move_codes, write_move_inputs
 from vecchess.chess.movegen import in_check
 from vecchess.chess.position import (
     CASTLING,
@@ -92,6 +98,10 @@ NUM_PLANES = 25
 EARLIER_PLANES = 12
 """Planes of each position before it."""
 TACTICAL_PLANES = 11
+MOVE_WORDS: int = ROOM // 4
+"""Words of the inputs of moves, behind the planes."""
+_WITH_MOVES = tuple((MOVE_WORDS + extra) % EARLIER_PLANES for extra in (0, TACTICAL_PLANES))
+"""What is left of P - 25 where there are inputs of moves."""
 POSITION_INPUTS: int = MOST_POSITIONS * POSITION_WORDS
 """P of a network that sees positions as they are: eight words each, the newest first, zero where
 the game has none, with ``REPEATED_SHIFT`` in the counters of those that had occurred before."""
@@ -105,25 +115,26 @@ _U = np.uint64
 _ZERO, _ONE, _ALL = _U(0), _U(1), _U(2**64 - 1)
 
 
-def num_planes(history: int = 1, tactical: bool = False) -> int:
-    """P, the planes of a network that sees ``history`` positions, 1 to 8, and tactical planes or
-    none. Raises ValueError for another history."""
+def num_planes(history: int = 1, tactical: bool = False, moves: bool = False) -> int:
+    """P, the input words of a network that sees ``history`` positions, 1 to 8, and tactical planes
+    and inputs of moves or none. Raises ValueError for another history."""
     if not 1 <= history <= MOST_POSITIONS:
         raise ValueError(f"a history of {history} positions: networks see 1 to {MOST_POSITIONS}")
-    return NUM_PLANES + TACTICAL_PLANES * tactical + EARLIER_PLANES * (history - 1)
+    planes = NUM_PLANES + TACTICAL_PLANES * tactical + EARLIER_PLANES * (history - 1)
+    return planes + MOVE_WORDS * moves
 
 
 def history_of(num_planes: int) -> int:
-    """H, the positions that a network with so many input planes sees.
+    """H, the positions that a network with so many input words sees.
 
-    Raises NetworkError for a number of planes that no H gives.
+    Raises NetworkError for a number that no H gives.
     """
-    history, rest = divmod(num_planes - NUM_PLANES, EARLIER_PLANES)
+    history, rest = divmod(board_planes(num_planes) - NUM_PLANES, EARLIER_PLANES)
     if rest not in (0, TACTICAL_PLANES) or not 0 <= history < MOST_POSITIONS:
         raise NetworkError(
             f"{num_planes} input planes: vecchess makes {NUM_PLANES}, {TACTICAL_PLANES} more with "
-            f"tactics, and {EARLIER_PLANES} more for each of up to {MOST_POSITIONS - 1} earlier "
-            "positions"
+            f"tactics, {EARLIER_PLANES} more for each of up to {MOST_POSITIONS - 1} earlier "
+            f"positions, and {MOVE_WORDS} words with inputs of moves"
         )
     return history + 1
 
@@ -134,14 +145,41 @@ def positions_seen(num_planes: int) -> int:
 
 
 def has_tactics(num_planes: int) -> bool:
-    """Whether a network with so many input planes, one that ``history_of`` takes, sees tactics."""
-    return (num_planes - NUM_PLANES) % EARLIER_PLANES == TACTICAL_PLANES
+    """Whether a network with so many input words, one that ``history_of`` takes, sees tactics."""
+    return (board_planes(num_planes) - NUM_PLANES) % EARLIER_PLANES == TACTICAL_PLANES
+
+
+def reads_moves(num_planes: int) -> bool:
+    """Whether a network with so many input words reads inputs of moves."""
+    return num_planes > MOVE_WORDS and (num_planes - NUM_PLANES) % EARLIER_PLANES in _WITH_MOVES
+
+
+def board_planes(num_planes: int) -> int:
+    """How many of a network's input words are planes."""
+    return num_planes - MOVE_WORDS * reads_moves(num_planes)
+
+
+def require_planes_alone(num_planes: int) -> None:
+    """Raise NetworkError where there are inputs of moves, which not all that see planes have."""
+    if reads_moves(num_planes):
+        raise NetworkError(
+            f"{num_planes} input words have inputs of moves; here there are planes alone, "
+            f"{board_planes(num_planes)} of them"
+        )
+
+
+@inline
+def planes_among(num_planes: Any) -> Any:
+    """``board_planes`` for kernels."""
+    rest = (num_planes - NUM_PLANES) % EARLIER_PLANES
+    has_moves = num_planes > MOVE_WORDS and (rest == _WITH_MOVES[0] or rest == _WITH_MOVES[1])
+    return num_planes - MOVE_WORDS if has_moves else num_planes
 
 
 @inline
 def history_length(num_planes: Any) -> Any:
     """``history_of`` for kernels, ``int64``, without a check."""
-    return np.int64((num_planes - NUM_PLANES) // EARLIER_PLANES + 1)
+    return np.int64((planes_among(num_planes) - NUM_PLANES) // EARLIER_PLANES + 1)
 
 
 @inline
@@ -149,7 +187,8 @@ def write_inputs(
     tables: Any, position: Any, past: Any, repetitions: Any, in_check: Any, num_planes: Any,
     planes: Any,
 ) -> None:  # fmt: skip
-    """Write the ``uint64[num_planes]`` that a network sees at the address ``planes``.
+    """Write the planes that a network with ``num_planes`` input words sees at the address
+    ``planes``; see ``write_moves_behind`` for the rest.
 
     ``past``: address of the positions before, see ``history.py``; it is not read where the network
     sees none.
@@ -159,10 +198,21 @@ def write_inputs(
         return
     write_planes(position, repetitions, in_check, planes)
     behind = planes + 8 * NUM_PLANES
-    if (num_planes - NUM_PLANES) % EARLIER_PLANES == TACTICAL_PLANES:
+    if (planes_among(num_planes) - NUM_PLANES) % EARLIER_PLANES == TACTICAL_PLANES:
         write_tactics(tables, position, behind)
         behind += 8 * TACTICAL_PLANES
     _write_past(position, past, history_length(num_planes), behind)
+
+
+@inline
+def write_moves_behind(
+    tables: Any, position: Any, moves: Any, num_moves: Any, num_planes: Any, planes: Any
+) -> None:
+    """Write the inputs of the legal ``moves``, an address, behind the planes at the address
+    ``planes``, where the network reads any."""
+    first = planes_among(num_planes)
+    if first != num_planes:
+        write_move_inputs(tables, position, moves, np.int64(num_moves), planes + 8 * first)
 
 
 @inline
@@ -257,7 +307,7 @@ def encode_planes(
     past: Pasts | None = None,
     num_planes: int = NUM_PLANES,
 ) -> NDArray[np.uint64]:
-    """Input planes of positions, ``uint64[B, 8] -> uint64[B, P]``, mover's view.
+    """Input words of positions, ``uint64[B, 8] -> uint64[B, P]``, mover's view.
 
     ``repetitions``: earlier occurrences of each position in its game, ``int[B]`` or one for all.
     ``past``: ``uint64[B, 8, 8]`` the positions before (``history.py``), None for none;
@@ -267,13 +317,15 @@ def encode_planes(
     positions = checked(positions)
     num = len(positions)
     seen = np.ascontiguousarray(np.broadcast_to(np.asarray(repetitions, np.int64), (num,)))
-    planes = np.empty((num, num_planes), dtype=np.uint64)
+    planes = np.zeros((num, num_planes), dtype=np.uint64)
     before = no_past(num if positions_seen(num_planes) > 1 else 0)
     if past is not None:
         before = checked_past(past, num)
     checks = in_check(positions)
     tables, places = lookup.address(), (positions.ctypes.data, before.ctypes.data)
     _encode(tables, places[0], num, seen, checks, places[1], planes)
+    if reads_moves(num_planes):
+        planes[:, board_planes(num_planes) :] = move_codes(positions).view(np.uint64)
     return planes
 
 

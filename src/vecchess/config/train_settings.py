@@ -112,6 +112,9 @@ class TrainConfig(PlayConfig):
     tactical: Annotated[bool | None, OnResume.FIXED] = None
     """A new network sees tactical planes: attacks, pins, checks, hanging pieces. Without it as its
     file of sizes says, and it does where that says nothing."""
+    move_inputs: Annotated[bool | None, OnResume.FIXED] = None
+    """The network reads of each move what it takes, what hangs afterwards, and checks; one that
+    --net or --init-from names learns to. Without it as its file says, else not."""
     init_from: Annotated[Path | None, OnResume.FIXED] = None
     """Network file or checkpoint whose weights the run starts with."""
     iterations: Annotated[int, Field(ge=1, le=1 << 21)] = 10

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from vecchess.arena.match.match_openings import load_book
 from vecchess.chess.chess960 import NUM_CHESS960, chess960_positions, start_positions
 from vecchess.chess.game_arrays import Games
-from vecchess.chess.planes import NUM_PLANES, positions_seen
+from vecchess.chess.planes import NUM_PLANES, positions_seen, require_planes_alone
 from vecchess.chess.position import Positions, checked
 from vecchess.chess.rules import Termination, terminations
 from vecchess.chess.unpack_planes import plane_memory, writable_address
@@ -140,6 +140,7 @@ class ChessEnv(CopiedWhole):
         self.masks: Any = masks
         if self.observations is not None:
             num_planes = int(self.observations.shape[1])
+        require_planes_alone(num_planes)
         has_past = keep_past or positions_seen(num_planes) > 1
         self.rows = Games.empty(num_games, has_past)
         self.final_positions = np.zeros((num_games, POSITION_WORDS), np.uint64)

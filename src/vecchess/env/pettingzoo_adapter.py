@@ -12,7 +12,7 @@ import numpy as np
 
 from vecchess.arena.match_game import Forfeit
 from vecchess.chess.fen import to_board
-from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of
+from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of, reads_moves
 from vecchess.chess.position import (
     CASTLING,
     COLOUR_SHIFT,
@@ -60,7 +60,7 @@ class _OneGame(CopiedWhole):
         """
         super().__init__()
         require_render_mode(render_mode)
-        if history_of(num_planes) > 1:
+        if reads_moves(num_planes) or history_of(num_planes) > 1:
             raise ConfigError("agents of PettingZoo see the position alone: num_planes 25 or 36")
         own = {"seed": secrets.randbits(63), **settings}
         self._env = ChessEnv(1, auto_reset=False, masks=True, **own)

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from vecchess import __version__
+from vecchess.chess.planes import reads_moves
 from vecchess.errors import ConfigError
 from vecchess.export.atomic_output import whole_folder
 from vecchess.snn.integer.bounds import net_facts
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import HUB_CONFIG, HUB_WEIGHTS, save_net
+from vecchess.snn.topology import stem_planes
 
 CARD = "README.md"
 TAGS = ("chess", "spiking-neural-network", "neuromorphic", "reinforcement-learning")
@@ -69,8 +71,9 @@ def _sentences(net: IntegerNet) -> list[str]:
         if config.kind == "residual"
         else f"convolutions of {', '.join(map(str, config.widths))} channels"
     )
+    moves = " and inputs of each move" * reads_moves(config.num_planes)
     return [
         f"A chess network of {neurons} for vecchess {__version__}: {tower}, weights of 8 bits.",
-        f"It reads {config.num_planes} binary planes of a position and gives a policy over 4,672",
-        "moves, and win, draw and loss.",
+        f"It reads {stem_planes(config)} binary planes of a position{moves} and gives a policy",
+        "over 4,672 moves, and win, draw and loss.",
     ]

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from vecchess.chess.move_inputs import NUM_MOVE_INPUTS
 from vecchess.errors import NetworkError
 from vecchess.export.nir_neurons import (
     DT,
@@ -41,7 +42,14 @@ from vecchess.snn.integer.bounds import BoundsReport, check_bounds
 from vecchess.snn.integer.integer_net import SCHEMA, IntegerNet, Layer, describe
 from vecchess.snn.integer.net_file import checked_answers
 from vecchess.snn.presets import WEIGHT_LIMIT, NetConfig
-from vecchess.snn.topology import hidden_layers, input_bits, layer_shapes, reads_activations
+from vecchess.snn.topology import (
+    MOVES,
+    hidden_layers,
+    input_bits,
+    layer_shapes,
+    reads_activations,
+    stem_planes,
+)
 
 Neurons = Literal["exact", "lif"]
 """Layers of neurons as graphs with our reset, or as NIR's LIF nodes, which reset to 0."""
@@ -73,7 +81,7 @@ class _NirTower(NodeGraph):
     def run(self) -> None:
         """All nodes, down to the outputs."""
         config = self._config
-        self.add("planes", nir.Input(np.array([config.num_planes, *BOARD])))
+        self.add("planes", nir.Input(np.array([stem_planes(config), *BOARD])))
         stem = [self._convolution("stem", "planes")]
         hidden = hidden_layers(config)
         buffers = [stem, stem]
@@ -87,6 +95,10 @@ class _NirTower(NodeGraph):
             self._pooled_heads(fired)
         else:
             self._heads(fired)
+        if MOVES in self._net.layers:  # of one move; the reader adds it to that move's policy
+            self.add("move", nir.Input(np.array([NUM_MOVE_INPUTS])))
+            of_move = self._linear(MOVES, *self._floats(MOVES), "move")
+            self.add("output_move", nir.Output(np.array([1])), of_move)
 
     def _heads(self, fired: str) -> None:
         """Heads that read squares."""
@@ -229,7 +241,7 @@ def _layer(graph: nir.NIRGraph, config: NetConfig, name: str) -> Layer:
         raise NetworkError(f"lacks layer {name}, or has it in another size")
     if weight.ndim == 4:
         weight = np.moveaxis(weight, 1, 3)
-    elif config.kind == "residual":
+    elif config.kind == "residual" and name != MOVES:
         weight = weight.reshape(outputs, config.value_channels, NUM_SQUARES).swapaxes(1, 2)
     weight = weight.reshape(outputs, inputs)
     shift = _shifts(weight, node.metadata.get(SHIFT), config.weight_bits)

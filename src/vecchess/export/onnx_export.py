@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.planes import MOVE_WORDS, reads_moves
 from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.errors import NetworkError, missing_library
 from vecchess.export.atomic_output import binary_file
@@ -18,8 +19,10 @@ from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import answer_all
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.worker.random_requests import random_requests
+from vecchess.shapes import NUM_ACTIONS
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.topology import stem_planes
 
 
 class ParityCheck(NamedTuple):
@@ -90,7 +93,9 @@ def check_parity(
     numbers = different = 0
     for first in range(0, num_positions, BATCH):
         rows = slice(first, first + BATCH)
-        policy, value = ask_onnx(session, net, requests.planes[rows], num_steps)
+        policy, value = ask_onnx(
+            session, net, requests.planes[rows], num_steps, _codes_by_action(requests.part(rows))
+        )
         count = requests.num_legal[rows, None]
         listed = np.arange(requests.legal.shape[1]) < count
         ours = requests.policy[rows][listed].astype(np.float32)
@@ -111,15 +116,34 @@ def open_session(model: bytes) -> Any:
 
 
 def ask_onnx(
-    session: Any, net: IntegerNet, planes: NDArray[np.uint64], num_steps: int
+    session: Any,
+    net: IntegerNet,
+    planes: NDArray[np.uint64],
+    num_steps: int,
+    codes: NDArray[np.int32] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Accumulators float32[B, 4672] and float32[B, 3] of ``planes``: uint64[B, P]."""
-    words = planes
+    """Accumulators float32[B, 4672] and float32[B, 3] of ``planes``: uint64[B, P].
+
+    codes: int32[B, 4672] by action, of a network that reads inputs of moves.
+    """
+    words = planes[:, : stem_planes(net.config)]
     if net.config.is_rate_coded:
-        words = coded_steps(planes, num_steps, net.config.input_rate)
-    inputs = unpack_planes(words.reshape(-1, words.shape[-1])).reshape(*words.shape, 8, 8)
-    policy, value = session.run(["policy", "value"], {"planes": inputs})
+        words = coded_steps(words, num_steps, net.config.input_rate)
+    unpacked = unpack_planes(words.reshape(-1, words.shape[-1])).reshape(*words.shape, 8, 8)
+    inputs: dict[str, NDArray[Any]] = {"planes": unpacked}
+    if codes is not None and reads_moves(net.config.num_planes):
+        inputs["moves"] = codes
+    policy, value = session.run(["policy", "value"], inputs)
     return policy, value
+
+
+def _codes_by_action(requests: Requests) -> NDArray[np.int32]:
+    """int32[B, 4672]: the code of each legal move, 0 for other actions."""
+    codes = np.ascontiguousarray(requests.planes[:, -MOVE_WORDS:]).view(np.uint16)
+    row, place = np.nonzero(np.arange(requests.legal.shape[1]) < requests.num_legal[:, None])
+    found = np.zeros((requests.num_rows, NUM_ACTIONS), np.int32)
+    found[row, requests.legal[row, place]] = codes[row, place]
+    return found
 
 
 def _ask_reference(net: IntegerNet, requests: Requests, num_steps: int) -> None:

@@ -1,7 +1,9 @@
 """A network as one ONNX file: all its time steps, one after the other.
 
-    planes   float32[B, P, 8, 8], 0 or 1: the bits of ``encode_planes``, square a1 first
-             float32[T, B, P, 8, 8] where the input is rate-coded: ``coding.coded_steps``
+    planes   float32[B, planes, 8, 8], 0 or 1: the bits of ``encode_planes``, square a1 first
+             float32[T, B, planes, 8, 8] where the input is rate-coded: ``coding.coded_steps``
+    moves    int32[B, 4672], by action code: the codes of the legal moves (``chess/move_inputs``),
+             any code for other actions; only where the network reads inputs of moves
     policy   float32[B, 4672], by action code      accumulators after T steps: whole numbers of
     value    float32[B, 3], win, draw, loss        2^-F, the same bits everywhere
 
@@ -25,19 +27,26 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from vecchess import __version__
-from vecchess.chess.planes import has_tactics, history_of
+from vecchess.chess.planes import has_tactics, history_of, reads_moves
 from vecchess.errors import ConfigError
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.integer.bounds import check_bounds
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet, move_currents
 from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT
-from vecchess.snn.topology import hidden_layers, input_bits, reads_activations
+from vecchess.snn.topology import (
+    MOVES,
+    hidden_layers,
+    input_bits,
+    reads_activations,
+    stem_planes,
+)
 
 OPSET = 17
 IR_VERSION = 9
 """With opset 17, what onnxruntime has read since 1.15."""
 SCHEMA = 1
 """Schema of the metadata."""
+MOVES_TABLE = "moves.table"
 _TAPS = [(rank, file) for rank in range(3) for file in range(3)]
 
 
@@ -54,10 +63,14 @@ def to_onnx(net: IntegerNet, num_steps: int | None = None) -> onnx.ModelProto:
     tower = _Tower(net)
     tower.run(steps)
     coded = [steps] if net.config.is_rate_coded else []
+    inputs = [_value_info("planes", [*coded, "B", stem_planes(net.config), 8, 8])]
+    if MOVES in net.layers:
+        shape: list[str | int] = ["B", NUM_ACTIONS]
+        inputs.append(helper.make_tensor_value_info("moves", TensorProto.INT32, shape))
     graph = helper.make_graph(
         tower.nodes,
         f"vecchess {net.sha256[:12]}",
-        [_value_info("planes", [*coded, "B", net.config.num_planes, 8, 8])],
+        inputs,
         [_value_info("policy", ["B", NUM_ACTIONS]), _value_info("value", ["B", NUM_OUTCOMES])],
         list(tower.constants.values()),
     )
@@ -130,6 +143,10 @@ class _Tower(OnnxGraph):
             policy, value = self._heads(self._tower(current))
             policies.append(policy)
             values.append(value)
+        if MOVES in self._net.layers:
+            table = move_currents(self._net).astype(np.float32)
+            added = self.add("Gather", self.constant(MOVES_TABLE, table), "moves", axis=0)
+            policies.append(self.add("Mul", added, self.number(float(num_steps))))
         self.add("Sum", *policies, name="policy")
         self.add("Sum", *values, name="value")
 
@@ -238,8 +255,9 @@ def _metadata(net: IntegerNet, steps: int) -> dict[str, str]:
         "neuron": config.neuron,
         "readout": config.readout,
         "input_rate": config.input_rate,
-        "num_planes": config.num_planes,
+        "num_planes": stem_planes(config),
         "history": history_of(config.num_planes),
         "tactical": has_tactics(config.num_planes),
+        "move_inputs": reads_moves(config.num_planes),
     }
     return {f"vecchess.{name}": str(value) for name, value in facts.items()}

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from vecchess.chess.planes import reads_moves
 from vecchess.errors import ConfigError
 from vecchess.inference.device_errors import device_work
 from vecchess.inference.host_backend import StepwiseBackend
@@ -17,7 +18,7 @@ from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.modules.rate_coding import rate_coded
 from vecchess.snn.topology import stem_channels
-from vecchess.snn.torch_integer import from_integers, unpack_planes
+from vecchess.snn.torch_integer import from_integers
 
 
 class ReferenceBackend(StepwiseBackend):
@@ -36,6 +37,7 @@ class ReferenceBackend(StepwiseBackend):
         self._input_current = torch.zeros(num_slots, 8, 8, channels, device=self._device)
         self._membranes = self._module.resting_membranes(num_slots)
         self._legal = torch.zeros(num_slots, MAX_MOVES, dtype=torch.int64, device=self._device)
+        self._move_currents = torch.zeros(num_slots, MAX_MOVES, device=self._device)
         self._num_legal = torch.zeros(num_slots, 1, dtype=torch.int64, device=self._device)
         self._columns = torch.arange(MAX_MOVES, device=self._device)
 
@@ -49,6 +51,9 @@ class ReferenceBackend(StepwiseBackend):
         self._legal[at] = torch.from_numpy(actions).to(self._device)
         counts = requests.num_legal[rows, None].astype(np.int64)
         self._num_legal[at] = torch.from_numpy(counts).to(self._device)
+        if reads_moves(requests.planes.shape[1]):
+            words = torch.from_numpy(requests.planes[rows].view(np.int64)).to(self._device)
+            self._move_currents[at] = self._module.move_currents(words, MAX_MOVES)
         if not self._module.config.is_rate_coded:
             self._input_current[at] = self._stem_current(requests.planes[rows])
         for membrane in self._membranes:
@@ -84,11 +89,13 @@ class ReferenceBackend(StepwiseBackend):
 
     def _stem_current(self, planes: NDArray[np.uint64]) -> torch.Tensor:
         """x0 of ``planes: uint64[B, P]``."""
-        return self._module.input_current(unpack_planes(planes, self._device))
+        words = torch.from_numpy(planes.view(np.int64)).to(self._device)
+        return self._module.input_current(words)
 
     def _of_legal_moves(self, policy: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         """[B, L] of [B, 4672]: chosen on the device; columns beyond the legal moves are 0."""
-        return policy.gather(1, self._legal[at]) * (self._columns < self._num_legal[at])
+        of_moves = policy.gather(1, self._legal[at]) + self._move_currents[at]
+        return of_moves * (self._columns < self._num_legal[at])
 
     def _indices(self, slots: NDArray[np.int32]) -> torch.Tensor:
         return torch.from_numpy(slots.astype(np.int64)).to(self._device)

@@ -27,7 +27,8 @@ class Requests(NamedTuple):
     """Struct of arrays with R rows, for Python and for kernels. Point of view: the mover's.
 
     Question, written by the mover that owns the row, before it submits the row:
-        planes: uint64[R, P]     input planes as bitboards
+        planes: uint64[R, P]     input words: planes as bitboards, and inputs of moves behind them
+                                 where the network reads any (``chess.planes``)
         legal: uint16[R, L]      actions of the legal moves, in the order of generation
         num_legal: uint8[R]      how many of them count, 1 to 218
 

@@ -22,7 +22,12 @@ from pydantic import ConfigDict, Field, ValidationError
 from torch import Tensor
 
 from vecchess.chess.fen import from_fens
-from vecchess.chess.planes import NUM_PLANES, encode_planes, history_of
+from vecchess.chess.planes import (
+    NUM_PLANES,
+    encode_planes,
+    history_of,
+    require_planes_alone,
+)
 from vecchess.config.settings import TypedModel
 from vecchess.errors import NetworkError
 from vecchess.networks.state_nest import Nest, leaves, map_nest
@@ -128,6 +133,7 @@ def sizes_of_module(module: object, spec: str) -> ModuleSizes:
         values["exits"] = dict(exits) if isinstance(exits, Mapping) else exits
     try:
         sizes = ModuleSizes.model_validate(values)
+        require_planes_alone(sizes.num_planes)
         history_of(sizes.num_planes)
     except ValidationError as error:
         fault = error.errors()[0]

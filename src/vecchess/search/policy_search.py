@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vecchess.chess.history import REPEATED_SHIFT, Pasts
-from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS
+from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS, require_planes_alone
 from vecchess.chess.position import COUNTERS, Positions
 from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.config import TreeConfig, build
@@ -121,10 +121,12 @@ class PolicySearch:
         ``settings``: of ``TreeConfig``, as ``c_puct``; ``cache_mb`` is 0 unless given, because
         answers in a cache outlive the weights they came from.
 
-        Raises ConfigError for settings that cannot be, and where memory is short.
+        Raises ConfigError for settings that cannot be, and where memory is short, NetworkError for
+        a P with inputs of moves.
         """
         if inputs not in ("planes", "bitboards", "positions"):
             raise ConfigError(f"inputs {inputs!r}: give 'planes', 'bitboards' or 'positions'")
+        require_planes_alone(num_planes)
         if min(num_positions, lanes, 1 if batch_size is None else batch_size) < 1:
             raise ConfigError("num_positions, lanes and batch_size must be at least 1")
         given = {"search": method, "sims": num_simulations, "cache_mb": 0, **settings}

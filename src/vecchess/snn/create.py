@@ -1,33 +1,46 @@
 """Creates networks that are ready to play: from a seed, calibrated on positions of random games."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from vecchess.chess.history import MOST_POSITIONS
-from vecchess.chess.planes import has_tactics, history_of, num_planes
+from vecchess.chess.planes import (
+    MOVE_WORDS,
+    board_planes,
+    has_tactics,
+    history_of,
+    num_planes,
+    reads_moves,
+)
 from vecchess.chess.sample import random_planes
 from vecchess.config import build, read_toml
 from vecchess.config.settings import TypedModel
 from vecchess.errors import ConfigError, VecchessError
-from vecchess.snn.initialise import new_network
+from vecchess.snn.initialise import new_network, silent_moves
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import SIZES_SUFFIX, NetConfig, new_sizes, preset
+from vecchess.snn.topology import MOVES
 
 CALIBRATION_POSITIONS = 256
 CALIBRATION_SEED = 2718281828
 
 
 def create_network(
-    name: str, seed: int, history: int | None = None, tactical: bool | None = None
+    name: str,
+    seed: int,
+    history: int | None = None,
+    tactical: bool | None = None,
+    moves: bool | None = None,
 ) -> IntegerNet:
     """A network of the preset, or of the sizes in the TOML file, ``name``.
 
-    ``history`` and ``tactical`` as for ``sizes_of``. The same bits for the same seed on every
-    machine. Raises ConfigError for a name that is neither, and for invalid sizes.
+    ``history``, ``tactical`` and ``moves`` as for ``sizes_of``. The same bits for the same seed on
+    every machine. Raises ConfigError for a name that is neither, and for invalid sizes.
     """
-    return create_sized(sizes_of(name, history, tactical), seed)
+    return create_sized(sizes_of(name, history, tactical, moves), seed)
 
 
 def create_sized(config: NetConfig, seed: int) -> IntegerNet:
@@ -55,19 +68,25 @@ def twin_sizes(config: NetConfig) -> NetConfig:
     return NetConfig(**config.model_dump() | twin)
 
 
-def sizes_of(name: str, history: int | None = None, tactical: bool | None = None) -> NetConfig:
+def sizes_of(
+    name: str,
+    history: int | None = None,
+    tactical: bool | None = None,
+    moves: bool | None = None,
+) -> NetConfig:
     """The sizes that a preset or a TOML file stands for, with vecchess's input planes.
 
-    ``history``: number of positions in the input; ``tactical``: whether it has tactical planes.
-    Both are also keys of the file; 1 and True where neither gives them. Raises ConfigError for
-    invalid sizes, and where an argument contradicts the file.
+    ``history``: number of positions in the input; ``tactical``: whether it has tactical planes;
+    ``moves``: whether inputs of moves. They are also keys of the file, the last one as move_inputs;
+    1, True and False where neither gives them. Raises ConfigError for invalid sizes, and where an
+    argument contradicts the file.
     """
     if Path(name).suffix != SIZES_SUFFIX:
-        return preset(name, num_planes(history or 1, tactical is not False))
+        return preset(name, num_planes(history or 1, tactical is not False, moves is True))
     file = Path(name)
     sizes = {"preset": file.stem} | read_toml(file)
     try:
-        return _sizes_in(sizes, history, tactical)
+        return _sizes_in(sizes, history, tactical, moves)
     except VecchessError as error:
         raise ConfigError(f"{file}: {error}") from None
 
@@ -77,24 +96,46 @@ class _InputSettings(TypedModel):
 
     history: Annotated[int, Field(ge=1, le=MOST_POSITIONS)] | None = None
     tactical: bool | None = None
+    move_inputs: bool | None = None
 
 
-def _sizes_in(sizes: dict[str, Any], history: int | None, tactical: bool | None) -> NetConfig:
+def _sizes_in(
+    sizes: dict[str, Any], history: int | None, tactical: bool | None, moves: bool | None
+) -> NetConfig:
     given = {name: sizes.pop(name, None) for name in _InputSettings.model_fields}
     own = build(_InputSettings, given)
     sees_tactics = own.tactical if own.tactical is not None else tactical is not False
-    planes = num_planes(own.history or history or 1, sees_tactics)
+    sees_moves = own.move_inputs if own.move_inputs is not None else moves is True
+    planes = num_planes(own.history or history or 1, sees_tactics, sees_moves)
     config = build(NetConfig, new_sizes({"num_planes": planes} | sizes))
-    require_inputs(config, own.history, own.tactical)
-    require_inputs(config, history, tactical)
+    require_inputs(config, own.history, own.tactical, own.move_inputs)
+    require_inputs(config, history, tactical, moves)
     return config
 
 
-def require_inputs(config: NetConfig, history: int | None, tactical: bool | None) -> None:
+def sizes_with_moves(config: NetConfig) -> NetConfig:
+    """``config`` with inputs of moves; ConfigError for a kind of network that reads none."""
+    words = board_planes(config.num_planes) + MOVE_WORDS
+    return build(NetConfig, config.model_dump() | {"num_planes": words})
+
+
+def with_move_inputs(net: IntegerNet) -> IntegerNet:
+    """``net``, which also reads inputs of moves, and answers as before."""
+    if reads_moves(net.config.num_planes):
+        return net
+    sizes = sizes_with_moves(net.config)
+    return replace(net, config=sizes, layers=net.layers | {MOVES: silent_moves(sizes)})
+
+
+def require_inputs(
+    config: NetConfig, history: int | None, tactical: bool | None, moves: bool | None
+) -> None:
     """Raise ConfigError where the network sees another number of positions than ``history``, or
-    tactical planes against ``tactical``; None: any will do."""
+    tactical planes or inputs of moves against ``tactical`` and ``moves``; None: any will do."""
     found = history_of(config.num_planes)
     if history is not None and history != found:
         raise ConfigError(f"the network sees a history of {found} positions, not {history}")
     if tactical is not None and tactical != has_tactics(config.num_planes):
         raise ConfigError(f"the network sees {'no ' * tactical}tactical planes")
+    if moves is not None and moves != reads_moves(config.num_planes):
+        raise ConfigError(f"the network reads {'no ' * moves}inputs of moves")

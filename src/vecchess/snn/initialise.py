@@ -33,7 +33,14 @@ from vecchess.snn.presets import (
     NetConfig,
     preset,
 )
-from vecchess.snn.topology import hidden_layers, input_bits, layer_shapes, reads_activations
+from vecchess.snn.topology import (
+    MOVES,
+    hidden_layers,
+    input_bits,
+    layer_shapes,
+    reads_activations,
+    stem_planes,
+)
 
 RATE = 0.10
 """Spikes per neuron and time step that a new layer is set to."""
@@ -64,17 +71,26 @@ def new_network(
     if config.num_planes != num_planes:
         raise ConfigError(f"network has {config.num_planes} planes, positions have {num_planes}")
     fit = _Fit(config, seed, {})
-    current = _fit_tower(fit, _coded(config, calibration_planes))
+    current = _fit_tower(fit, _coded(config, calibration_planes[:, : stem_planes(config)]))
     spikes = neuron_outputs(config, current, "heads")
     if config.kind == "plain":
         spikes = spikes.sum(axis=(2, 3), keepdims=True)
     gain = _fit_policy(fit, spikes)
     _fit_value(fit, spikes)
+    if MOVES in layer_shapes(config):
+        fit.layers[MOVES] = silent_moves(config)
     unit = 1.0 / (1 << config.grid_bits)
     layers = {name: fit.layers[name] for name in layer_shapes(config)}
     net = IntegerNet(config, layers, policy_scale=gain * unit, value_scale=unit)
     check_bounds(net).require_exact()
     return net
+
+
+def silent_moves(config: NetConfig) -> Layer:
+    """The layer of inputs of moves that say nothing as yet."""
+    weight = np.zeros(layer_shapes(config)[MOVES], np.int8)
+    shift = np.full(1, config.weight_bits, np.uint8)
+    return Layer(weight, shift, np.zeros(1, np.int32))
 
 
 def unpack_planes(planes: NDArray[np.uint64]) -> NDArray[np.float32]:

@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from vecchess.chess.planes import reads_moves
 from vecchess.config.settings import TypedModel
 from vecchess.errors import ConfigError
 from vecchess.shapes import MAX_TIME_STEPS
@@ -31,7 +32,7 @@ class NetConfig(TypedModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     num_planes: int = Field(ge=1, le=256)
-    """P, binary input planes."""
+    """P, input words: binary planes, and inputs of moves behind them (``chess.planes``)."""
     kind: Literal["residual", "plain"] = "residual"
     """"residual": blocks of two 3x3 convolutions around a shortcut for currents, heads that read
     squares; "plain": 3x3 convolutions in a row, heads that read the mean over the board."""
@@ -84,6 +85,8 @@ class NetConfig(TypedModel):
             raise ValueError(f"widths must be multiples of {LANES} up to 512")
         if self.neuron == "relu" and (self.kind == "plain" or self.time_steps != 1):
             raise ValueError("a ReLU network is residual and has time_steps = 1")
+        if self.is_rate_coded and reads_moves(self.num_planes):
+            raise ValueError("a rate-coded network reads no inputs of moves")
         if self.readout == "graded" and (self.kind == "plain" or self.neuron == "relu"):
             raise ValueError("a graded readout is for spiking residual networks")
         return self

@@ -3,6 +3,7 @@
     x[0] = stem(planes)                            two buffers of currents, x[0] and x[1]
     hidden layer l:  x[1 - l % 2] (+)= conv3x3(fire(x[l % 2]))      + where the layer ``adds``
     heads read fire(x[number of hidden layers % 2])
+    policy of a move + moves(its inputs)           where the network reads inputs of moves
 
 In a residual network every second hidden layer adds, so x[0] is the stream and x[1] the inside of
 a block; in a plain one none does. Neurons spike, or are clipped ReLUs without a membrane: all of
@@ -11,10 +12,14 @@ the ReLU twin, and those in front of the heads where the readout is graded.
 
 from typing import NamedTuple
 
+from vecchess.chess.move_inputs import NUM_MOVE_INPUTS
+from vecchess.chess.planes import board_planes, reads_moves
 from vecchess.shapes import NUM_ACTIONS, NUM_MOVE_PLANES, NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.presets import ACTIVATION_BITS, ACTIVATION_LIMIT, NetConfig
 
 NUM_TAPS = 9
+MOVES = "moves"
+"""The layer of the inputs of moves: one output, for a move, of a one for each of its numbers."""
 POOL_BITS = 6
 """A mean over the board divides a sum over 64 squares by 2^6."""
 
@@ -31,6 +36,11 @@ class HiddenLayer(NamedTuple):
 def stem_channels(config: NetConfig) -> int:
     """O of the stem."""
     return config.widths[0] if config.kind == "plain" else config.channels
+
+
+def stem_planes(config: NetConfig) -> int:
+    """Planes that the stem reads."""
+    return board_planes(config.num_planes)
 
 
 def hidden_layers(config: NetConfig) -> list[HiddenLayer]:
@@ -71,16 +81,18 @@ def membrane_layers(config: NetConfig) -> dict[str, int]:
 
 def layer_shapes(config: NetConfig) -> dict[str, tuple[int, int]]:
     """Name of every layer with weights, in forward order -> (O, K)."""
-    shapes = {"stem": (stem_channels(config), NUM_TAPS * config.num_planes)}
+    shapes = {"stem": (stem_channels(config), NUM_TAPS * stem_planes(config))}
     for layer in hidden_layers(config):
         shapes[layer.name] = (layer.outputs, NUM_TAPS * layer.inputs)
     if config.kind == "plain":
         shapes["policy"] = (NUM_ACTIONS, config.channels)
         shapes["value.outcome"] = (NUM_OUTCOMES, config.channels)
-        return shapes
-    shapes["policy"] = (NUM_MOVE_PLANES, config.channels)
-    shapes["value.squeeze"] = (config.value_channels, config.channels)
-    shapes["value.outcome"] = (NUM_OUTCOMES, NUM_SQUARES * config.value_channels)
+    else:
+        shapes["policy"] = (NUM_MOVE_PLANES, config.channels)
+        shapes["value.squeeze"] = (config.value_channels, config.channels)
+        shapes["value.outcome"] = (NUM_OUTCOMES, NUM_SQUARES * config.value_channels)
+    if reads_moves(config.num_planes):
+        shapes[MOVES] = (1, NUM_MOVE_INPUTS)
     return shapes
 
 

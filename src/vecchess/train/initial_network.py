@@ -6,16 +6,23 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vecchess.chess.planes import has_tactics, history_of
+from vecchess.chess.planes import has_tactics, history_of, reads_moves
 from vecchess.chess.sample import random_planes
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.inference.playable_net import PlayableSizes
 from vecchess.inference.source import find
 from vecchess.networks.module_net import ModuleNet, create_module_net
-from vecchess.snn.create import create_sized, require_inputs, sizes_of
+from vecchess.snn.create import (
+    create_sized,
+    require_inputs,
+    sizes_of,
+    sizes_with_moves,
+    with_move_inputs,
+)
+from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_exact, load_net
-from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
+from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import from_integers
 from vecchess.train.checkpoint.trainer_state import CheckpointWeights, is_checkpoint
@@ -62,13 +69,19 @@ def first_net(config: TrainConfig) -> LearnedNet:
     if config.init_from is not None and is_checkpoint(config.init_from):
         return CheckpointWeights.read(config.init_from).network(sizes, config.surrogate)
     if config.init_from is not None:
-        weights = replace(load_net(config.init_from), config=sizes)
-        return from_integers(weights, config.surrogate)
+        return from_integers(_as_read(load_net(config.init_from), sizes), config.surrogate)
     if not find(config.net).has_sizes_only:
-        return from_integers(load_net(config.net), config.surrogate)
+        return from_integers(_as_read(load_net(config.net), sizes), config.surrogate)
     if config.fold_at == 0:
         return from_integers(create_sized(sizes, config.seed), config.surrogate)
     return _new(sizes, config)
+
+
+def _as_read(net: IntegerNet, sizes: NetConfig) -> IntegerNet:
+    """``net`` with the preset's name, time steps and inputs of moves of ``sizes``."""
+    if reads_moves(sizes.num_planes):
+        net = with_move_inputs(net)
+    return replace(net, config=sizes)
 
 
 @torch.no_grad()
@@ -78,7 +91,7 @@ def _new(sizes: NetConfig, config: TrainConfig) -> SpikingNet:
         net = SpikingNet(sizes, config.surrogate)
     planes = random_planes(CALIBRATION_POSITIONS, CALIBRATION_SEED, sizes.num_planes)
     net.train()
-    net(unpack_bitboards(torch.from_numpy(planes.view(np.int64))))
+    net(torch.from_numpy(planes.view(np.int64)))
     net.absorb_statistics(lambda tensors: None, momentum=1.0)
     return net
 
@@ -90,6 +103,7 @@ def _module_net(config: TrainConfig) -> ModuleNet:
         "--init-from": config.init_from is not None,
         "--history": config.history is not None,
         "--tactical": config.tactical is not None,
+        "--move-inputs": config.move_inputs is not None,
     }
     for flag, is_given in given.items():
         if is_given:
@@ -102,18 +116,21 @@ def _module_net(config: TrainConfig) -> ModuleNet:
 
 def _sizes_to_make(config: TrainConfig, given: NetConfig | None) -> NetConfig:
     """Sizes of a new network; without settings its input planes are those of ``given``."""
-    history, tactical = config.history, config.tactical
+    history, tactical, moves = config.history, config.tactical, config.move_inputs
     if given is not None:
         history = history_of(given.num_planes) if history is None else history
         tactical = has_tactics(given.num_planes) if tactical is None else tactical
-    return sizes_of(config.net, history, tactical)
+        moves = reads_moves(given.num_planes) if moves is None else moves
+    return sizes_of(config.net, history, tactical, moves)
 
 
 def _existing_sizes(config: TrainConfig) -> NetConfig:
     """Sizes of the network file ``config.net``, input planes included."""
     sizes = load_exact(config.net).config
     try:
-        require_inputs(sizes, config.history, config.tactical)
+        if config.move_inputs:
+            sizes = sizes_with_moves(sizes)
+        require_inputs(sizes, config.history, config.tactical, config.move_inputs)
     except VecchessError as error:
         raise ConfigError(f"{config.net}: {error}") from None
     return sizes
@@ -124,10 +141,12 @@ def _sizes_in(file: Path) -> NetConfig:
 
 
 def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> None:
+    if reads_moves(wanted.num_planes) and not is_checkpoint(file):
+        found = sizes_with_moves(found)
     if wanted.num_planes != found.num_planes:
         raise ConfigError(
-            f"{file} holds a network that sees {_inputs(found)}, --net, --history and --tactical "
-            f"ask for {_inputs(wanted)}"
+            f"{file} holds a network that sees {_inputs(found)}, --net, --history, --tactical and "
+            f"--move-inputs ask for {_inputs(wanted)}"
         )
     names = {"preset", "time_steps"}  # no weight belongs to a time step
     theirs, ours = (sizes.model_dump(exclude=names) for sizes in (found, wanted))
@@ -141,4 +160,5 @@ def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> Non
 
 def _inputs(sizes: NetConfig) -> str:
     tactics = " and tactical planes" * has_tactics(sizes.num_planes)
-    return f"a history of {history_of(sizes.num_planes)} positions{tactics}"
+    moves = ", inputs of moves" * reads_moves(sizes.num_planes)
+    return f"a history of {history_of(sizes.num_planes)} positions{tactics}{moves}"

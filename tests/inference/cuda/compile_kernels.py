@@ -7,6 +7,8 @@ from typing import Any
 
 from bench.gpu.machine_code import compile_kernel, compile_tower
 
+from vecchess.chess.move_inputs import NUM_CODES
+from vecchess.chess.planes import MOVE_WORDS
 from vecchess.inference.cuda import heads
 from vecchess.inference.cuda.staging import record_words
 from vecchess.inference.cuda.tiles import candidates
@@ -24,9 +26,12 @@ def main() -> None:
         sizes = {"CHANNELS": 64, "GRID_BITS": 13, "STEPS": tile.steps}
         sizes |= {"RELU": config.neuron == "relu", "GRADED": config.readout == "graded"}
         sizes |= {"TIME_STEPS": 4, "MAX_MOVES": MAX_MOVES, "INPUTS": 64, "VALUES": 16}
-        report(compile_kernel(heads.answer, sizes))
-    staged = {"NUM_PLANES": 40, "MAX_MOVES": MAX_MOVES, "RECORD": record_words(40)}
-    report(compile_kernel(heads.admit_requests, staged | {"CHANNELS": 64, "OUTPUTS": 64}))
+        for reads_moves in (False, True):
+            report(compile_kernel(heads.answer, sizes | {"READS_MOVES": reads_moves}))
+    for words in (40, 40 + MOVE_WORDS):
+        staged = {"NUM_WORDS": words, "NUM_PLANES": 40, "NUM_CODES": NUM_CODES}
+        staged |= {"MAX_MOVES": MAX_MOVES, "RECORD": record_words(words)}
+        report(compile_kernel(heads.admit_requests, staged | {"CHANNELS": 64, "OUTPUTS": 64}))
     report(compile_kernel(heads.list_active, {"BLOCK": 1024}))
 
 

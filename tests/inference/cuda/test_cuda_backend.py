@@ -15,6 +15,7 @@ pytest.importorskip("triton")
 from tests.inference.requests import answer, ask, same
 from tests.selfplay.playing import play
 from tests.snn.positions import NUM_PLANES, random_positions
+from vecchess.chess.move_inputs import NUM_MOVE_INPUTS
 from vecchess.chess.planes import NUM_PLANES as CHESS_PLANES
 from vecchess.chess.planes import num_planes
 from vecchess.chess.sample import random_planes
@@ -30,9 +31,11 @@ from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
+from vecchess.snn.create import create_sized
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet, Layer
 from vecchess.snn.presets import NetConfig
+from vecchess.snn.topology import MOVES
 
 DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
 NUM_ROWS = 3
@@ -92,6 +95,22 @@ CASES = {
     "graded readout": ({"readout": "graded", "blocks": 2, "time_steps": 2}, ExitRule()),
     "activations": ({"neuron": "relu", "time_steps": 1, "blocks": 2}, ExitRule()),
 }
+
+
+def test_inputs_of_moves_are_read() -> None:
+    words = num_planes(moves=True)
+    sizes = NetConfig(num_planes=words, blocks=1, channels=32, time_steps=2, readout="graded")
+    net = create_sized(sizes, 1)
+    weight = np.random.default_rng(5).integers(-127, 128, (1, NUM_MOVE_INPUTS)).astype(np.int8)
+    moves = Layer(weight, np.full(1, 6, np.uint8), np.full(1, 90, np.int32))
+    net = replace(net, layers=net.layers | {MOVES: moves})
+    backend = _check(net, ExitRule(), requests=random_requests(NUM_ROWS, 3, words))
+    other = replace(net, layers=net.layers | {MOVES: replace(moves, weight=-weight)})
+    backend.replace_network(other)
+    requests, rows = random_requests(NUM_ROWS, 3, words), list(range(NUM_ROWS))
+    alone = open_backend("reference", other, NUM_ROWS, ExitRule())
+    wanted = answer(alone, random_requests(NUM_ROWS, 3, words), rows, NUM_ROWS)
+    assert same(answer(backend, requests, rows, 2), wanted)
 
 
 @pytest.mark.parametrize("case", CASES)

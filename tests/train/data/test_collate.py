@@ -26,7 +26,7 @@ def records(request) -> GameRecords:
     return searched(games(chess960=request.param))
 
 
-@pytest.mark.parametrize("planes", [num_planes(1), num_planes(4, tactical=True), num_planes(8)])
+@pytest.mark.parametrize("planes", [num_planes(1), num_planes(4, True), num_planes(2, True, True)])
 def test_samples_are_those_of_a_replay(records, planes: int) -> None:
     plies = np.random.default_rng(0).permutation(len(records.action))
     rows = make_samples(records, plies, SampleRules(0.7), planes)

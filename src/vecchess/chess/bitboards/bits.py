@@ -7,6 +7,7 @@ its descriptor an extra load on every access. Bounds are not checked, so only ke
 from typing import Any
 
 from numba import types
+from numba.core import cgutils
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from vecchess.jit import cpu_has
@@ -62,6 +63,17 @@ store16 = _storer(I16)
 """``store16(address, index, value)``: write item ``index`` of an array of ``uint16``."""
 store_i32 = _storer(I32)
 """``store_i32(address, index, value)``: write item ``index`` of an array of ``int32``."""
+
+
+def stack_words(count: int) -> Any:
+    """``stack_words(count)() -> int64``: the address of so many words that last as long as the call
+    of the kernel that asks; what they hold at first means nothing."""
+
+    @instruction(types.int64)
+    def address(builder: Any) -> Any:
+        return builder.ptrtoint(cgutils.alloca_once(builder, I64, size=count), I64)
+
+    return address
 
 
 @instruction(U64, U64)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.planes import MOVE_WORDS
 from vecchess.inference.cpu.dense import convolve_dense
 from vecchess.inference.cpu.events import convolve_events, count_spikes, mask_planes, mask_words
 from vecchess.inference.cpu.neurons import (
@@ -28,7 +29,14 @@ from vecchess.inference.cpu.neurons import (
     Steps,
     update_board,
 )
-from vecchess.inference.cpu.readout import Heads, add_outcome, add_policy, add_pooled, squeeze
+from vecchess.inference.cpu.readout import (
+    Heads,
+    add_moves,
+    add_outcome,
+    add_policy,
+    add_pooled,
+    squeeze,
+)
 from vecchess.inference.exit_rule import NO_BEST, judge
 from vecchess.jit import kernel, part, paste
 from vecchess.llvm import LANES
@@ -151,10 +159,10 @@ def _take_in(rows, start, count, network, planes, s):  # type: ignore[no-untyped
         for outcome in range(3):
             s.wdl[i, outcome] = 0
         if network.rate == DIRECT:
+            seen = planes[rows[start + i]][: layers.inputs[0]]
             _sum_stem(
-                planes[rows[start + i]], s.masks[0], layers.event, layers.offset[0],
-                layers.outputs[0], s.stem[i],
-            )  # fmt: skip
+                seen, s.masks[0], layers.event, layers.offset[0], layers.outputs[0], s.stem[i]
+            )
 
 
 @paste
@@ -222,6 +230,9 @@ def _add_step(i, step, network, requests, s):  # type: ignore[no-untyped-def]
     row, spikes = s.rows[i], s.spikes[i * s.sums.shape[0] + step]
     legal, num_legal = requests.legal[row], requests.num_legal[row]
     policy, wdl = requests.policy[row], requests.wdl[row]
+    if heads.moves.shape[0] > 0:
+        words = requests.planes[row]
+        add_moves(heads.moves, words[words.shape[0] - MOVE_WORDS :], num_legal, policy)
     if network.is_plain:
         add_pooled(heads, legal, num_legal, channels, spikes, s.pooled, s.outcome, policy, wdl)
     else:

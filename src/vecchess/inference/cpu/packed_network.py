@@ -18,7 +18,7 @@ from vecchess.inference.cpu.neurons import (
 from vecchess.inference.cpu.readout import Head, Heads
 from vecchess.llvm import LANES
 from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
-from vecchess.snn.integer.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.integer_net import IntegerNet, Layer, move_currents
 from vecchess.snn.presets import ACTIVATION_BITS, NetConfig
 from vecchess.snn.topology import (
     HiddenLayer,
@@ -28,6 +28,7 @@ from vecchess.snn.topology import (
     neuron_layers,
     reads_activations,
     stem_channels,
+    stem_planes,
 )
 
 GROUP_NEURONS = 128 * 1024
@@ -74,7 +75,7 @@ def _neurons(config: NetConfig, reader: str) -> Leaky | ClippedRelu:
 
 def _convolutions(net: IntegerNet, sums: Sums) -> Convolutions:
     config = net.config
-    stem = HiddenLayer("stem", config.num_planes, stem_channels(config), adds=False)
+    stem = HiddenLayer("stem", stem_planes(config), stem_channels(config), adds=False)
     layers = [stem, *hidden_layers(config)]
     stored = [net.layers[layer.name] for layer in layers]
     unused = np.zeros(stored[0].weight.size, np.int8)  # the stem is always done by events
@@ -113,6 +114,7 @@ def _heads(net: IntegerNet) -> Heads:
         policy=_head(config, "policy", policy, policy.weight),
         squeeze=_head(config, "value.squeeze", squeeze, dense_weights(squeeze.weight, LANES)),
         outcome=_head(config, "value.outcome", outcome, outcome.weight.T),
+        moves=move_currents(net),
     )
 
 
@@ -156,7 +158,7 @@ def new_scratch(config: NetConfig, boards: int, sums: Sums) -> Scratch:
     """Memory of one thread for so many boards at a time; ``sums``: dtype of weighted sums."""
     width, steps = widest(config), min(config.time_steps, MOST_STEPS)
     board, rows = NUM_SQUARES * width, boards * steps
-    words = NUM_SQUARES * mask_words(max(width, config.num_planes))
+    words = NUM_SQUARES * mask_words(max(width, stem_planes(config)))
     masks = np.zeros((rows, words), np.uint64)
     values = _whole_lanes(config.value_channels)
     return Scratch(
@@ -175,7 +177,7 @@ def new_scratch(config: NetConfig, boards: int, sums: Sums) -> Scratch:
         best=np.zeros(boards, np.int32),
         wdl=np.zeros((boards, NUM_OUTCOMES), np.int32),
         settles=np.zeros(1, np.bool_),
-        coded=np.zeros(config.num_planes, np.uint64),
+        coded=np.zeros(stem_planes(config), np.uint64),
         pooled=np.zeros(width, np.int32),
         outcome=np.zeros(NUM_OUTCOMES, np.int32),
         fired=np.zeros(len(neuron_layers(config)), np.int64),

@@ -32,11 +32,14 @@ class Head(NamedTuple):
 
 class Heads(NamedTuple):
     """policy [73, C], squeeze in tiles of LANES outputs, V of them in all, outcome [64 * V, 3] of a
-    residual network; policy [4672, C], outcome [C, 3] and an empty squeeze of a plain one."""
+    residual network; policy [4672, C], outcome [C, 3] and an empty squeeze of a plain one.
+
+    moves: int32[codes], what a move adds to its policy by its inputs; empty where none are read."""
 
     policy: Head
     squeeze: Head
     outcome: Head
+    moves: NDArray[np.int32]
 
 
 @inline
@@ -57,6 +60,14 @@ def add_policy(heads, legal, num_legal, channels, spikes, policy):  # type: igno
             total += np.int32(head.weight[plane, c]) * np.int32(spikes[here + c])
         current = np.int32(total << head.shift[plane]) >> head.bits
         policy[move] += np.int32(current) + head.bias[plane]
+
+
+@part
+def add_moves(table, codes, num_legal, policy):  # type: ignore[no-untyped-def]
+    """By the inputs of each legal move. table: int32[codes]; codes: uint64[M], four to a word."""
+    for move in range(num_legal):
+        code = codes[move >> 2] >> np.uint64((move & 3) << 4) & np.uint64(0xFFFF)
+        policy[move] += table[np.int64(code)]
 
 
 @part

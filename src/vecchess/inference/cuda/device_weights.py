@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
-from vecchess.snn.integer.integer_net import IntegerNet, Layer
+from vecchess.snn.integer.integer_net import IntegerNet, Layer, move_currents
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.topology import NUM_TAPS, hidden_layers
+from vecchess.snn.topology import NUM_TAPS, hidden_layers, stem_planes
 
 PLANES_MULTIPLE = 32
 """Input planes are padded to a multiple of this, see ``admission.PLANES_AT_ONCE``."""
@@ -47,6 +47,11 @@ class DeviceWeights:
         """Bytes on the device."""
         return sum(tensor.nbytes for tensor in self._tensors.values())
 
+    @property
+    def of_moves(self) -> Tensor:
+        """int32[codes]: what a move adds to its policy by its inputs; empty where none are read."""
+        return self._tensors["of_moves"]
+
     def of(self, part: str) -> tuple[Tensor, Tensor, Tensor]:
         """Weight, shift and bias of ``part``."""
         tensors = self._tensors
@@ -66,10 +71,11 @@ def pack(net: IntegerNet) -> Arrays:
     extra = values - config.value_channels
     outcome = layers["value.outcome"]
     by_square = outcome.weight.reshape(NUM_OUTCOMES, NUM_SQUARES, config.value_channels)
-    planes = -(-config.num_planes // PLANES_MULTIPLE) * PLANES_MULTIPLE
+    planes = stem_planes(config)
+    missing = -planes % PLANES_MULTIPLE
     squeeze = layers["value.squeeze"]
     arrays: dict[str, tuple[NDArray[np.generic], list[Layer]]] = {
-        "stem": (_pad(_by_tap(layers["stem"]), planes - config.num_planes), [layers["stem"]]),
+        "stem": (_pad(_by_tap(layers["stem"]), missing), [layers["stem"]]),
         "tower": (np.stack([_by_tap(layer) for layer in tower]), tower),
         "policy": (layers["policy"].weight, [layers["policy"]]),
         "squeeze": (np.pad(squeeze.weight, ((0, extra), (0, 0))), [squeeze]),
@@ -82,6 +88,7 @@ def pack(net: IntegerNet) -> Arrays:
             rows = np.stack([of_layer(layer, config) for layer in sources])
             rows = rows if part == "tower" else rows[0]
             packed[f"{part}_{name}"] = _pad(rows, extra) if part == "squeeze" else rows
+    packed["of_moves"] = move_currents(net)
     return packed
 
 

@@ -39,28 +39,41 @@ def copy_actions(source, target, MAX_MOVES: tl.constexpr):
 
 
 @triton.jit
+def copy_codes(source, target, MAX_MOVES: tl.constexpr, NUM_CODES: tl.constexpr):
+    """target: int16[MAX_MOVES] <- source; what is no code of a move becomes one."""
+    moves = tl.arange(0, 256)
+    codes = tl.load(source + moves, mask=moves < MAX_MOVES, other=0)
+    codes = tl.minimum(tl.maximum(codes, 0), NUM_CODES - 1).to(tl.int16)
+    tl.store(target + moves, codes, mask=moves < MAX_MOVES)
+
+
+@triton.jit
 def admit_requests(
-    staged_words, staged_shorts, staged_ints, busy, steps, legal, num_legal, input_current,
+    staged_words, staged_shorts, staged_ints, busy, steps, legal, codes, num_legal, input_current,
     weight, shift, bias,
-    NUM_PLANES: tl.constexpr, MAX_MOVES: tl.constexpr, RECORD: tl.constexpr,
-    CHANNELS: tl.constexpr, OUTPUTS: tl.constexpr,
+    NUM_WORDS: tl.constexpr, NUM_PLANES: tl.constexpr, NUM_CODES: tl.constexpr,
+    MAX_MOVES: tl.constexpr, RECORD: tl.constexpr, CHANNELS: tl.constexpr, OUTPUTS: tl.constexpr,
 ):  # fmt: skip
     """Put one admitted question into its slot; grid: (K, C / OUTPUTS).
 
     The three staged pointers are one buffer of K records of RECORD 64-bit words, see ``staging``.
-    Writes x0 into input_current int[S, 64, C], and marks the slot busy at step 0 with its moves.
+    Writes x0 into input_current int[S, 64, C], and marks the slot busy at step 0 with its moves,
+    and their inputs where NUM_WORDS, the input words, are more than the planes.
     weight: int8[9, C, padded planes]; shift, bias: int32[C].
     """
     record = tl.program_id(0).to(tl.int64)
     LEGAL_WORDS: tl.constexpr = (MAX_MOVES + 3) // 4
-    head = staged_ints + record * RECORD * 2 + (NUM_PLANES + LEGAL_WORDS) * 2
+    head = staged_ints + record * RECORD * 2 + (NUM_WORDS + LEGAL_WORDS) * 2
     slot = tl.load(head).to(tl.int64)
     if tl.program_id(1) == 0:
         tl.store(busy + slot, 1)
         tl.store(steps + slot, 0)
         tl.store(num_legal + slot, tl.load(head + 1))
-        actions = staged_shorts + record * RECORD * 4 + NUM_PLANES * 4
-        copy_actions(actions, legal + slot * MAX_MOVES, MAX_MOVES)
+        shorts = staged_shorts + record * RECORD * 4
+        copy_actions(shorts + NUM_WORDS * 4, legal + slot * MAX_MOVES, MAX_MOVES)
+        if NUM_WORDS > NUM_PLANES:
+            inputs = shorts + NUM_PLANES * 4
+            copy_codes(inputs, codes + slot * MAX_MOVES, MAX_MOVES, NUM_CODES)
     square = tl.arange(0, SQUARES)
     planes = tl.arange(0, PLANES_AT_ONCE)
     outputs = tl.program_id(1) * OUTPUTS + tl.arange(0, OUTPUTS)
@@ -117,12 +130,14 @@ def list_active(busy, active, num_active, tick, num_slots, BLOCK: tl.constexpr):
 
 @triton.jit
 def add_policy(
-    fired, policy, legal, num_legal, weight, shift, bias, fresh,
+    fired, policy, legal, codes, num_legal, weight, shift, bias, of_moves, fresh,
     CHANNELS: tl.constexpr, INPUTS: tl.constexpr, FROM_ACTIVATIONS: tl.constexpr,
+    READS_MOVES: tl.constexpr,
 ):  # fmt: skip
     """Add one step's currents of the legal actions; returns (best move, its score, the second).
 
-    fired: int8[64, C] of one board; policy, legal: its rows [L]; ties go to the lowest index.
+    fired: int8[64, C] of one board; policy, legal, codes: its rows [L]; of_moves: int32[codes];
+    ties go to the lowest index.
     """
     inputs = tl.arange(0, INPUTS)[None, :]
     top, best, second, first = 0, NO_SECOND, NO_SECOND, 0
@@ -138,6 +153,9 @@ def add_policy(
             total += tl.sum(spikes.to(tl.int32) * synapses.to(tl.int32), axis=1)
         shifts, biases = tl.load(shift + plane), tl.load(bias + plane)
         current = to_current(total, shifts, biases, FROM_ACTIVATIONS)
+        if READS_MOVES:
+            code = tl.load(codes + move, mask=valid, other=0).to(tl.int32)
+            current += tl.load(of_moves + code)
         score = current + tl.load(policy + move, mask=valid & (fresh == 0), other=0)
         tl.debug_barrier()
         tl.store(policy + move, score, mask=valid)
@@ -228,10 +246,11 @@ def settle_slot(
 
 @triton.jit
 def judge_step(
-    fired, slot, taken, count, legal, policy, wdl, best_move, value_membranes,
-    policy_layer, squeeze_layer, outcome_layer, rule,
+    fired, slot, taken, count, legal, codes, policy, wdl, best_move, value_membranes,
+    policy_layer, squeeze_layer, outcome_layer, of_moves, rule,
     MAX_MOVES: tl.constexpr, CHANNELS: tl.constexpr, INPUTS: tl.constexpr, VALUES: tl.constexpr,
     GRID_BITS: tl.constexpr, RELU: tl.constexpr, FROM_ACTIVATIONS: tl.constexpr,
+    READS_MOVES: tl.constexpr,
 ):  # fmt: skip
     """Heads of ``slot`` in its time step after ``taken``; returns whether the rule lets it leave.
 
@@ -240,8 +259,8 @@ def judge_step(
     fresh, t = taken == 0, (taken + 1).to(tl.int64)
     weight, shift, bias = policy_layer
     top, best, second = add_policy(
-        fired, policy + slot * MAX_MOVES, legal + slot * MAX_MOVES, count,
-        weight, shift, bias, fresh, CHANNELS, INPUTS, FROM_ACTIVATIONS,
+        fired, policy + slot * MAX_MOVES, legal + slot * MAX_MOVES, codes + slot * MAX_MOVES, count,
+        weight, shift, bias, of_moves, fresh, CHANNELS, INPUTS, FROM_ACTIVATIONS, READS_MOVES,
     )  # fmt: skip
     weight, shift, bias = squeeze_layer
     inner = squeeze(
@@ -260,19 +279,21 @@ def judge_step(
 
 @triton.jit
 def answer(
-    active, num_active, tick, busy, steps, legal, num_legal, policy, wdl, best_move,
+    active, num_active, tick, busy, steps, legal, codes, num_legal, policy, wdl, best_move,
     spikes, value_membranes,
     policy_weight, policy_shift, policy_bias,
     squeeze_weight, squeeze_shift, squeeze_bias,
     outcome_weight, outcome_shift, outcome_bias,
-    rule, answered_policy, answered_wdl, answered_steps, settled_at,
+    of_moves, rule, answered_policy, answered_wdl, answered_steps, settled_at,
     TIME_STEPS: tl.constexpr, MAX_MOVES: tl.constexpr,
     CHANNELS: tl.constexpr, INPUTS: tl.constexpr, VALUES: tl.constexpr,
     GRID_BITS: tl.constexpr, RELU: tl.constexpr, GRADED: tl.constexpr, STEPS: tl.constexpr,
+    READS_MOVES: tl.constexpr,
 ):  # fmt: skip
     """Heads and exit rule of one busy slot, for STEPS time steps in turn; grid: positions.
 
-    By slot: busy, steps, num_legal, best_move int32[S], legal int16[S, L], policy int32[S, L],
+    By slot: busy, steps, num_legal, best_move int32[S], legal and codes int16[S, L] (no codes
+    unless the network READS_MOVES, by the table of_moves int32[codes]), policy int32[S, L],
     wdl int32[S, 3], value_membranes int[S, 64, VALUES], answered_* [S, ...], settled_at int64[S],
     the launch in which it settled. By position: spikes int8[S, STEPS, 64, C], or activations.
     What comes after the step at which a slot settles is not looked at.
@@ -286,11 +307,12 @@ def answer(
     last = taken + STEPS
     while taken < last:
         leaves = judge_step(
-            fired, slot, taken, count, legal, policy, wdl, best_move, value_membranes,
+            fired, slot, taken, count, legal, codes, policy, wdl, best_move, value_membranes,
             (policy_weight, policy_shift, policy_bias),
             (squeeze_weight, squeeze_shift, squeeze_bias),
             (outcome_weight, outcome_shift, outcome_bias),
-            rule, MAX_MOVES, CHANNELS, INPUTS, VALUES, GRID_BITS, RELU, RELU or GRADED,
+            of_moves, rule, MAX_MOVES, CHANNELS, INPUTS, VALUES, GRID_BITS, RELU, RELU or GRADED,
+            READS_MOVES,
         )  # fmt: skip
         taken += 1
         fired += SQUARES * CHANNELS

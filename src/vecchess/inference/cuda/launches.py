@@ -9,6 +9,8 @@ import torch
 import triton
 from torch import Tensor
 
+from vecchess.chess.move_inputs import NUM_CODES
+from vecchess.chess.planes import reads_moves
 from vecchess.inference.cuda import heads, tower
 from vecchess.inference.cuda.device_weights import DeviceWeights, padded_values
 from vecchess.inference.cuda.staging import record_words
@@ -16,6 +18,7 @@ from vecchess.inference.cuda.state import HostAnswers, SlotState
 from vecchess.inference.cuda.tiles import Tile, channels_at_once
 from vecchess.shapes import MAX_MOVES
 from vecchess.snn.presets import NetConfig
+from vecchess.snn.topology import stem_planes
 
 SLOTS_TO_LIST = 1024
 """Slots a program of ``heads.list_active`` looks at."""
@@ -57,10 +60,13 @@ class Launches:
             state.busy,
             state.steps,
             state.legal,
+            state.codes,
             state.num_legal,
             state.input_current,
             *self._weights.of("stem"),
-            NUM_PLANES=self._config.num_planes,
+            NUM_WORDS=self._config.num_planes,
+            NUM_PLANES=stem_planes(self._config),
+            NUM_CODES=NUM_CODES,
             MAX_MOVES=MAX_MOVES,
             RECORD=record_words(self._config.num_planes),
             CHANNELS=self._config.channels,
@@ -119,6 +125,7 @@ class Launches:
             state.busy,
             state.steps,
             state.legal,
+            state.codes,
             state.num_legal,
             state.policy,
             state.wdl,
@@ -128,6 +135,7 @@ class Launches:
             *self._weights.of("policy"),
             *self._weights.of("squeeze"),
             *self._weights.of("outcome"),
+            self._weights.of_moves,
             self._rule,
             answered.policy,
             answered.wdl,
@@ -138,6 +146,7 @@ class Launches:
             INPUTS=self._inputs,
             VALUES=padded_values(self._config),
             STEPS=tile.steps,
+            READS_MOVES=reads_moves(self._config.num_planes),
             **self._shared,
         )
 

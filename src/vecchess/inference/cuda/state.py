@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from vecchess.chess.planes import reads_moves
 from vecchess.inference.cuda.device_weights import padded_values
 from vecchess.inference.cuda.tiles import MOST_STEPS
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES, NUM_SQUARES
@@ -58,6 +59,7 @@ class SlotState:
         self.busy = empty(torch.int32)
         self.steps = empty(torch.int32)
         self.legal = empty(torch.int16, MAX_MOVES)
+        self.codes = empty(torch.int16, MAX_MOVES * reads_moves(config.num_planes))
         self.num_legal = empty(torch.int32)
         self.input_current = empty(widths.stream, *board)
         layers = 2 * config.blocks + (config.readout == "spikes")

@@ -157,7 +157,7 @@ def _request(forest, tree, row, leaf, board, repetitions, depth):  # type: ignor
     if mate != NO_MOVE:
         return _take_mate(forest, tree, row, leaf, mate, depth)
     forest.num_legal[row] = num_moves
-    write_request_planes(forest, row, board, repetitions, in_check)
+    write_request_planes(forest, row, board, repetitions, num_moves, in_check)
     lane.key, lane.check = key, check
     return _take_lane(forest, row, leaf, node, LANE_REQUESTED)
 

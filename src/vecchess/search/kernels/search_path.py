@@ -15,7 +15,12 @@ from vecchess.chess.history import (
     mix_past,
     push_position,
 )
-from vecchess.chess.planes import POSITION_INPUTS, clock_level, write_inputs
+from vecchess.chess.planes import (
+    POSITION_INPUTS,
+    clock_level,
+    write_inputs,
+    write_moves_behind,
+)
 from vecchess.chess.position import COUNTERS, board_hash, clock_of, colour_of, copy_position
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, plies_since_repeated
 from vecchess.jit import inline
@@ -54,12 +59,13 @@ def sees_positions(forest: Any) -> Any:
 
 @inline
 def write_request_planes(
-    forest: Any, row: Any, board: Any, repetitions: Any, in_check: Any
+    forest: Any, row: Any, board: Any, repetitions: Any, num_moves: Any, in_check: Any
 ) -> None:
-    """Write the planes of a request row."""
+    """Write the input words of a request row, whose legal moves are listed."""
     num_planes, past = forest.row_bytes // 8, forest.path_past
     planes = planes_of(forest, row)
     write_inputs(forest.tables, board, past, repetitions, in_check, num_planes, planes)
+    write_moves_behind(forest.tables, board, forest.moves, num_moves, num_planes, planes)
 
 
 @inline

@@ -17,9 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.errors import NetworkError
-from vecchess.snn.integer.integer_net import IntegerNet, Layer, describe
+from vecchess.snn.integer.integer_net import IntegerNet, Layer, describe, move_currents
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.topology import hidden_layers, input_bits, input_limit, reads_activations
+from vecchess.snn.topology import (
+    MOVES,
+    hidden_layers,
+    input_bits,
+    input_limit,
+    reads_activations,
+)
 
 EXACT_LIMIT = 1 << 24
 """In units of 2^-F: the first magnitude that float32 may round."""
@@ -106,6 +112,9 @@ def check_bounds(net: IntegerNet) -> BoundsReport:
         walk.neurons("value.outcome", walk.current("value.squeeze"))
     for head in ("policy", "value.outcome"):
         low, high = walk.current(head)
+        if head == "policy" and MOVES in layers:
+            of_moves = move_currents(net)
+            low, high = low + int(of_moves.min()), high + int(of_moves.max())
         total = config.time_steps * low, config.time_steps * high
         bounds.append(_worst(head, "accumulator over T steps", total))
     return BoundsReport(tuple(bounds), config.leak_exact, _fits_int16(config, layers))

@@ -8,13 +8,16 @@ Every layer maps integer inputs, units 2^-b, to currents on the grid of 2^-F (F 
 The shift to the right is arithmetic: it rounds down. Spikes and planes are 0 or 1 and b is 0.
 
     layer               inputs K                      outputs O
-    stem                9 * P   (tap, plane)          C
+    stem                9 * planes (tap, plane)       C
     block<i>.first      9 * C   (tap, channel)        C
     block<i>.second     9 * C   (tap, channel)        C
     policy              C                             73 move planes
     value.squeeze       C                             value_channels
     value.outcome       64 * value_channels           3: win, draw, loss
                         (square, channel)
+    moves               38                            1: is added to the policy of a move
+                        (a one for each of the four   at every step, where the network reads
+                        numbers, ``move_inputs``)     inputs of moves
 
 The ReLU twin is the same with activations min(max(x, 0) >> (F - 6), 127) for spikes, b = 6; with a
 graded readout so are policy and value.squeeze of a spiking network.
@@ -34,9 +37,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.move_inputs import SIZES
 from vecchess.errors import NetworkError
 from vecchess.safe_parse import clip_line
 from vecchess.snn.presets import NetConfig
+from vecchess.snn.topology import MOVES
 
 SCHEMA = 1
 NEVER = 255
@@ -154,6 +159,19 @@ class IntegerNet:
     def num_weights(self) -> int:
         """Synapses and biases together."""
         return sum(layer.weight.size + layer.bias.size for layer in self.layers.values())
+
+
+def move_currents(net: IntegerNet) -> NDArray[np.int32]:
+    """int32[codes]: what a move of each code adds to its policy in a step, units 2^-F; empty where
+    the network does not read inputs of moves."""
+    if MOVES not in net.layers:
+        return np.empty(0, np.int32)
+    layer, config = net.layers[MOVES], net.config
+    weights = layer.weight[0].astype(np.int32) << layer.left_shift(config)[0]
+    total = layer.grid_bias(config)[0]
+    for values in np.split(weights, np.cumsum(SIZES)[:-1]):  # the first number changes fastest
+        total = np.add.outer(values, total)
+    return np.ravel(total).astype(np.int32)
 
 
 def describe(net: IntegerNet) -> dict[str, Any]:

@@ -10,13 +10,16 @@ A training loop calls, after each optimiser step, ``absorb_statistics`` in the f
 """
 
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from vecchess.chess.move_inputs import NUM_CODES, SIZES
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE, surrogate_named
+from vecchess.snn.modules.exact_sums import sum_picked
 from vecchess.snn.modules.ghost_norm import MOMENTUM, GhostNorm
 from vecchess.snn.modules.layers import LayerSpec, SynapseLayer
 from vecchess.snn.modules.neuron import LifFunction, Spikes, lif
@@ -24,6 +27,7 @@ from vecchess.snn.modules.neuron_dispatch import NeuronLayers, fastest_lif
 from vecchess.snn.modules.sparse_convolution import read_moves
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import (
+    MOVES,
     NUM_TAPS,
     hidden_layers,
     input_bits,
@@ -31,6 +35,7 @@ from vecchess.snn.topology import (
     membrane_layers,
     neuron_layers,
     reads_activations,
+    stem_planes,
 )
 
 FIRST_BIAS = -0.6
@@ -52,10 +57,10 @@ class NetOutput(NamedTuple):
 
 
 class SpikingNet(nn.Module):
-    """planes float32[B, 8, 8, P] of 0 and 1 -> policy and win/draw/loss accumulators.
+    """planes float32[B, 8, 8, planes] of 0 and 1 -> policy and win/draw/loss accumulators.
 
-    Planes are float32[T, B, 8, 8, P] where the network is rate-coded; see ``coding``. Bitboards,
-    int64[B, P] or [T, B, P], do as well.
+    Planes are float32[T, B, 8, 8, planes] where the network is rate-coded; see ``coding``. Input
+    words, int64[B, P] or [T, B, P], do as well; inputs of moves are there alone.
     """
 
     compiled: bool = True
@@ -82,6 +87,9 @@ class SpikingNet(nn.Module):
                 for name, (outputs, inputs) in layer_shapes(config).items()
             }
         )  # fmt: skip
+        self._reads_moves = MOVES in layer_shapes(config)
+        if self._reads_moves:
+            nn.init.zeros_(self.layer(MOVES).weight)
         self.policy_gain = nn.Parameter(torch.tensor(1.0))
         self.value_gain = nn.Parameter(torch.tensor(1.0))
 
@@ -157,16 +165,40 @@ class SpikingNet(nn.Module):
     def forward(
         self, planes: Tensor, num_steps: int | None = None, legal: Tensor | None = None
     ) -> NetOutput:
-        """``num_steps`` (T by default) steps from rest; ``legal`` as for ``advance``."""
+        """``num_steps`` (T by default) steps from rest; ``legal`` as for ``advance``.
+
+        A network that reads inputs of moves answers for ``legal`` alone, in the order of
+        generation, and is given input words.
+        """
         steps = self.config.time_steps if num_steps is None else num_steps
         current = self.input_current(planes)
         resting = [one.expand(current.shape[-4], -1, -1, -1) for one in self.resting_membranes(1)]
-        return self.advance(current, resting, steps, legal)
+        output = self.advance(current, resting, steps, legal)
+        if not self._reads_moves or legal is None:
+            return output
+        times = torch.arange(1, steps + 1, device=current.device)[:, None, None]
+        added = times * self.move_currents(planes, legal.shape[1])
+        return output._replace(policy=output.policy + added)
+
+    def move_currents(self, words: Tensor, num_moves: int) -> Tensor:
+        """float32[B, num_moves]: what inputs of the first legal moves add to their policy at each
+        step. words: int64[B, P]."""
+        shifts = torch.arange(0, 64, 16, device=words.device)
+        codes = words[:, stem_planes(self.config) :, None] >> shifts & 0xFFFF
+        rest = codes.flatten(1)[:, :num_moves].clamp(max=NUM_CODES - 1)
+        places = []
+        for size, first in zip(SIZES, accumulate(SIZES, initial=0), strict=False):
+            places.append(rest % size + first)
+            rest = rest // size
+        weight, bias = self.layer(MOVES).current_weights()
+        assert bias is not None
+        # the bias is the same for all moves, so that nothing is learnt from its gradient
+        return sum_picked(weight[0], torch.stack(places, -1)) + bias.detach()
 
     def input_current(self, planes: Tensor) -> Tensor:
         """x0: float32[B, 8, 8, C], the same at every step, or [T, B, 8, 8, C] if rate-coded."""
         if not planes.is_floating_point():
-            planes = unpack_bitboards(planes)
+            planes = unpack_bitboards(planes[..., : stem_planes(self.config)])
         return self._currents("stem", planes)
 
     def _currents(self, name: str, inputs: Tensor, shortcut: Tensor | None = None) -> Tensor:
@@ -242,7 +274,7 @@ class SpikingNet(nn.Module):
 
 def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:
     """First gain and bias of a layer's batch norm; None for the outputs, which have none."""
-    if name in ("policy", "value.outcome"):
+    if name in ("policy", "value.outcome", MOVES):
         return None
     if name.endswith(".second"):
         return config.blocks**-0.5, 0.0
@@ -250,7 +282,7 @@ def _first_norm(config: NetConfig, name: str) -> tuple[float, float] | None:
 
 
 def _layer_spec(config: NetConfig, name: str) -> LayerSpec:
-    heads = ("policy", "value.squeeze", "value.outcome")
+    heads = ("policy", "value.squeeze", "value.outcome", MOVES)
     inexact = config.grid_bits if input_bits(config, name) else None
     return LayerSpec(1 if name in heads else NUM_TAPS, inexact is None, inexact)
 

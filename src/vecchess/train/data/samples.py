@@ -27,7 +27,7 @@ from vecchess.chess.game_cursor import (
     write_question,
 )
 from vecchess.chess.movegen import generate_moves
-from vecchess.chess.planes import NUM_PLANES, history_length
+from vecchess.chess.planes import NUM_PLANES, history_length, planes_among
 from vecchess.chess.position import colour_of
 from vecchess.chess.rules import push_key
 from vecchess.jit import inline, kernel
@@ -81,7 +81,7 @@ _COLUMNS_BEHIND_PLANES: dict[str, tuple[tuple[int, ...], Any]] = {
 class Samples(NamedTuple, Generic[ArrayT]):
     """B positions, mover's view; numpy arrays or torch tensors.
 
-    planes: uint64[B, P]      input planes as bitboards; int64 of the same bits as a tensor
+    planes: uint64[B, P]      input words; int64 of the same bits as a tensor
     legal: uint16[B, L]       actions of the legal moves; the first num_legal are valid
     num_legal: int32[B]       1 to 218
     played: int64[B]          index in ``legal`` of the move played
@@ -229,7 +229,7 @@ def _replay_to(
 def _write_inputs(
     tables: Any, actions: Any, ply: Any, cursor: Any, places: Any, columns: Any, row: Any
 ) -> None:
-    """Write planes, legal moves, and the index of the move played."""
+    """Write input words, legal moves, and the index of the move played."""
     planes, legal, num_legal, played, _, _ = columns
     position, keys, _, moves = cursor
     generated = generate_moves(tables, position, moves)
@@ -313,8 +313,8 @@ def mirror(
     """Mirror a random half of the rows without castling rights, in place.
 
     planes: uint64[B, P]; legal: uint16[B, L], of which num_legal: int32[B] are valid; they keep
-    their order. (seed, step, first_row + i) alone decides row i. Only the newest position's rights
-    count, and earlier positions are mirrored with it (decision 14).
+    their order, and moves their inputs. (seed, step, first_row + i) alone decides row i. Only the
+    newest position's rights count, and earlier positions are mirrored with it (decision 14).
     """
     _mirror(planes, legal, num_legal, mirrored_actions(), seed ^ _STREAM, step, first_row)
 
@@ -327,7 +327,7 @@ def _mirror(planes, legal, num_legal, actions, seed, step, first_row):  # type: 
             rights |= planes[row, plane]
         if rights != _U(0) or random_u64(seed, step, first_row + row) < _HALF:
             continue
-        for plane in range(planes.shape[1]):
+        for plane in range(planes_among(planes.shape[1])):
             planes[row, plane] = mirror_board(planes[row, plane])
         for index in range(num_legal[row]):
             legal[row, index] = actions[legal[row, index]]

@@ -23,7 +23,6 @@ from vecchess.networks.module_net import seeded
 from vecchess.rng import random_word
 from vecchess.runtime.freed_memory import keep_freed_memory
 from vecchess.snn.modules.exact_sums import on_grid
-from vecchess.snn.modules.network import unpack_bitboards
 from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.data.batch_spec import BatchShares, part_rows
 from vecchess.train.data.samples import Samples
@@ -224,7 +223,7 @@ class Learner:
         """Forward and backward pass of a micro-batch, the rows of the batch from ``first_row`` on;
         sums of its metrics."""
         with self._autocast():
-            output = self.net(unpack_bitboards(rows.planes), num_steps, rows.legal)
+            output = self.net(rows.planes, num_steps, rows.legal)
         outputs = step_outputs(self.net, output, rows.legal, rows.num_legal)
         outputs = outputs._replace(old=self._answers_of_old(rows, num_steps, first_row))
         losses = OBJECTIVES[self.config.objective](outputs, rows, self.config.loss)
@@ -253,7 +252,7 @@ class Learner:
         if self.old is None:
             return None
         with self._autocast(), self._random_numbers_of(first_row):
-            output = self.old(unpack_bitboards(rows.planes), num_steps, rows.legal)
+            output = self.old(rows.planes, num_steps, rows.legal)
         self.old.forget_statistics()
         return step_outputs(self.old, output, rows.legal, rows.num_legal)
 
@@ -342,7 +341,7 @@ class Learner:
         counts = torch.zeros(2, dtype=kind, device=self.ranks.device)
         for samples in batches:
             for part in copy_batch(self.config, self.ranks, samples, self._part_rows):
-                output = deployed(unpack_bitboards(part.planes), legal=part.legal)
+                output = deployed(part.planes, legal=part.legal)
                 outputs = step_outputs(deployed, output, part.legal, part.num_legal)
                 has_policy = (part.has_policy > 0).double()
                 sums += on_grid(_error_sums(outputs, part, has_policy))

@@ -21,12 +21,15 @@ from torch import Tensor, nn
 
 from vecchess.config import OptimiserConfig
 from vecchess.errors import ConfigError
+from vecchess.snn.topology import MOVES
 from vecchess.train.step.trained_module import LearnedNet
 
 UNITS = 2.0**40
 _ROW = 1024
 """The norm is summed by rows of so many: then its bits do not depend on the number of threads."""
 VALUE_LAYERS = ("layers.value_", "value_gain")
+MOVES_LAYER, MOVES_RATE = f"layers.{MOVES}.", 10
+"""Weights of inputs of moves are some ten times as large as others: they learn as much faster."""
 GRID = "shift"
 """Last part of the names of buffers that are exponents of a grid: an average of them means nothing.
 ``torch.optim.swa_utils.AveragedModel`` would take it."""
@@ -69,7 +72,8 @@ class GradientSum:
 
 
 def make_optimiser(net: nn.Module, config: OptimiserConfig) -> torch.optim.AdamW:
-    """AdamW; weights decay, biases and gains do not, the value head has its own learning rate.
+    """AdamW; weights decay, biases and gains do not, the value head and the layer of the inputs of
+    moves have learning rates of their own.
 
     ``height`` of a group is its learning rate before the schedule. On a GPU a step is fused, a
     kernel for many tensors instead of some ten for each operation (decision 277).
@@ -78,17 +82,20 @@ def make_optimiser(net: nn.Module, config: OptimiserConfig) -> torch.optim.AdamW
     """
     if not any(parameter.requires_grad for parameter in net.parameters()):
         raise ConfigError("nothing of this network can learn: all of its weights are frozen")
-    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    groups: dict[tuple[bool, bool, bool], list[nn.Parameter]] = {}
     for name, parameter in net.named_parameters():
-        is_value = name.startswith(VALUE_LAYERS)
-        groups.setdefault((is_value, parameter.ndim > 1), []).append(parameter)
+        kind = name.startswith(MOVES_LAYER), name.startswith(VALUE_LAYERS), parameter.ndim > 1
+        groups.setdefault(kind, []).append(parameter)
     settings: list[dict[str, Any]] = [
         {
             "params": parameters,
-            "height": (config.value_lr or config.lr) if is_value else config.lr,
+            "height": ((config.value_lr or config.lr) if is_value else config.lr)
+            * (MOVES_RATE if is_of_moves else 1),
             "weight_decay": config.weight_decay if decays else 0.0,
         }
-        for (is_value, decays), parameters in sorted(groups.items(), key=lambda item: item[0])
+        for (is_of_moves, is_value, decays), parameters in sorted(
+            groups.items(), key=lambda item: item[0]
+        )
     ]
     on_gpu = all(parameter.device.type == "cuda" for parameter in net.parameters())
     return torch.optim.AdamW(settings, lr=config.lr, fused=on_gpu or None)
