@@ -5,6 +5,7 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from vecchess.chess.planes import num_planes
 from vecchess.config import OptimiserConfig
 from vecchess.errors import ConfigError
 from vecchess.snn.modules.network import SpikingNet
@@ -123,3 +124,13 @@ def test_the_value_head_has_its_own_learning_rate_and_weights_alone_decay() -> N
     assert len(seen) == 4
     same = make_optimiser(net, OptimiserConfig(lr=0.01)).param_groups
     assert {group["height"] for group in same} == {0.01}
+
+
+def test_weights_of_inputs_of_moves_learn_faster() -> None:
+    net = SpikingNet(NetConfig(num_planes=num_planes(moves=True), blocks=1, channels=32))
+    groups = make_optimiser(net, OptimiserConfig(lr=0.01)).param_groups
+    found = {id(one): group["height"] for group in groups for one in group["params"]}
+    heights = {name: found[id(one)] for name, one in net.named_parameters()}
+    faster = {name for name, height in heights.items() if height == 0.01 * 10}
+    assert faster == {"layers.moves.weight", "layers.moves.bias"}
+    assert set(heights.values()) == {0.01, 0.01 * 10}
