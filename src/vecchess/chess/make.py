@@ -49,22 +49,39 @@ def make_move(tables: Any, position: Any, move: Any) -> None:
 def make_move_into(tables: Any, source: Any, target: Any, move: Any) -> None:
     """Make a legal ``move`` of the position at ``source`` and write the result at ``target``."""
     move = _U(move)
-    pieces = pieces_of(source)
-    own, pawns, knights, diagonal, orthogonal, kings = pieces
+    own, pawns, knights, diagonal, orthogonal, kings = pieces_of(source)
     rights, counters = load(source, CASTLING), load(source, COUNTERS)
     square_from, square_to = move & _U(63), move >> _U(6) & _U(63)
     start, goal = _ONE << square_from, _ONE << square_to
     occupied = pawns | knights | diagonal | orthogonal | kings
+    their = occupied & ~own
     en_passant, moved_pawn = rights & RANK_6, pawns & start
-    quiet = moved_pawn == _ZERO and occupied & ~own & goal == _ZERO
+    quiet = moved_pawn == _ZERO and their & goal == _ZERO
     lost = start | goal | (RANK_1 if kings & start != _ZERO else _ZERO)
     rights &= (RANK_1 | RANK_8) & ~lost
-    their, pawns, knights, diagonal, orthogonal, kings = pieces_after(pieces, en_passant, move)
-    is_step = moved_pawn != _ZERO and square_to - square_from == _U(16)
-    if is_step and _beside(goal) & pawns & their != _ZERO:
-        rights |= _en_passant_square(
-            tables, goal, their, pawns, knights, diagonal, orthogonal, kings
-        )
+    if own & goal != _ZERO:
+        king_to, rook_to = (_U(6), _U(5)) if square_to > square_from else (_U(2), _U(3))
+        kings = kings ^ start | _ONE << king_to
+        orthogonal = orthogonal ^ goal | _ONE << rook_to
+    else:
+        their &= ~goal
+        pawns = _move(pawns, square_from, square_to, start, goal)
+        knights = _move(knights, square_from, square_to, start, goal)
+        diagonal = _move(diagonal, square_from, square_to, start, goal)
+        orthogonal = _move(orthogonal, square_from, square_to, start, goal)
+        kings = _move(kings, square_from, square_to, start, goal)
+        if moved_pawn != _ZERO:
+            if goal & RANK_8 != _ZERO:
+                promotion, pawns = move >> _U(12), pawns ^ goal
+                knights |= goal if promotion == _ONE else _ZERO
+                diagonal |= goal if promotion == _U(2) or promotion == _U(4) else _ZERO
+                orthogonal |= goal if promotion >= _U(3) else _ZERO
+            if goal == en_passant:
+                pawns, their = pawns ^ goal >> _U(8), their ^ goal >> _U(8)
+            if square_to - square_from == _U(16) and _beside(goal) & pawns & their != _ZERO:
+                rights |= _en_passant_square(
+                    tables, goal, their, pawns, knights, diagonal, orthogonal, kings
+                )
     _store_turned(target, their, pawns, knights, diagonal, orthogonal, kings, rights)
     clock = (counters & _CLOCK) + _ONE if quiet else _ZERO
     store(target, COUNTERS, ((counters & ~_CLOCK) + _PLY ^ _COLOUR) | clock)
@@ -75,6 +92,7 @@ def pieces_after(pieces: Any, en_passant: Any, move: Any) -> Any:
     """(their, pawns, knights, bishops and queens, rooks and queens, kings) after a legal ``move``,
     ``uint64``, as its mover sees the board.
 
+    ``make_move_into`` has the same steps in its own order: calling this there costs perft 4 %.
     ``pieces``: of ``pieces_of``; ``en_passant``: the square where a pawn may be taken so, or 0.
     """
     own, pawns, knights, diagonal, orthogonal, kings = pieces
