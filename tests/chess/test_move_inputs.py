@@ -6,7 +6,7 @@ import pytest
 
 from tests.kernels import size
 from vecchess.chess.fen import from_fens, to_board
-from vecchess.chess.move_inputs import MOST, NUM_CODES, move_codes, unpack_codes
+from vecchess.chess.move_inputs import MOST, NUM_CODES, SIZES, move_codes
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import MOVE_WORDS, encode_planes, num_planes
 from vecchess.chess.sample import random_positions
@@ -27,6 +27,14 @@ TRICKY = [
 ]
 
 
+def numbers_of(codes: np.ndarray) -> np.ndarray:
+    """int64[..., 4]: takes, exchange, hangs and check of each code."""
+    rest, takes = np.divmod(codes.astype(np.int64), SIZES[0])
+    rest, exchange = np.divmod(rest, SIZES[1])
+    check, hangs = np.divmod(rest, SIZES[2])
+    return np.stack([takes, exchange - MOST, hangs, check], -1)
+
+
 def swap_off(board: chess.Board, square: int, side: bool, mover: bool) -> int:
     """What ``side`` wins by taking on ``square``, or 0."""
     takers = board.attackers(side, square)
@@ -37,7 +45,7 @@ def swap_off(board: chess.Board, square: int, side: bool, mover: bool) -> int:
     def order(taker: int) -> tuple[int, int]:
         kind = board.piece_type_at(taker)
         assert kind is not None
-        return kind, taker if mover else chess.square_mirror(taker)
+        return kind, chess.square_mirror(taker) if mover else taker
 
     taker = min(takers, key=order)
     piece = board.piece_at(taker)
@@ -73,7 +81,7 @@ def check_all(positions: np.ndarray) -> None:
     moves, counts = legal_moves(positions)
     codes = move_codes(positions)
     assert codes.max() < NUM_CODES
-    found = np.stack(unpack_codes(codes), -1)
+    found = numbers_of(codes)
     for index, count in enumerate(counts):
         board = to_board(positions[index])
         for place in range(count):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from tests.chess.test_move_inputs import numbers_of
 from tests.inference.requests import answer, same
-from vecchess.chess.move_inputs import NUM_MOVE_INPUTS, SIZES, unpack_codes
+from vecchess.chess.move_inputs import NUM_MOVE_INPUTS, SIZES
 from vecchess.chess.planes import MOVE_WORDS, board_planes, num_planes
 from vecchess.export.nir_graph import from_nir, to_nir
 from vecchess.export.onnx_export import check_parity
@@ -72,16 +73,15 @@ def test_what_is_added_is_the_sum_of_four_weights_at_each_step(kind: str) -> Non
     policy, wdl, steps = answer(open_backend("cpu", net, 4, rule), words, rows, 4)
     plain = asked(board_planes(WORDS))
     before = answer(open_backend("cpu", without_moves(net), 4, rule), plain, rows, 4)
-    numbers = np.stack(unpack_codes(words.planes[:, -MOVE_WORDS:].view(np.uint16)), -1)
+    numbers = numbers_of(words.planes[:, -MOVE_WORDS:].view(np.uint16))
     numbers[..., 1] += 9
-    weights, (first, *_) = net.layers[MOVES].weight[0].astype(np.int64), SIZES
+    weights = net.layers[MOVES].weight[0].astype(np.int64)
     starts = np.cumsum([0, *SIZES[:-1]])
     added = (weights[numbers + starts].sum(-1)[:, :MAX_MOVES] << 13 - 6) - (700 << 3)
     is_move = np.arange(MAX_MOVES) < words.num_legal[:, None]
     wanted = before[0] + added * steps[:, None]
     assert np.array_equal(policy[is_move], wanted[is_move])
     assert np.array_equal(wdl, before[1])
-    assert first == 6
 
 
 def test_the_module_computes_the_same_and_goes_there_and_back() -> None:
@@ -135,7 +135,7 @@ def test_their_weights_learn_in_an_order_that_no_thread_decides() -> None:
     assert torch.equal(first, second)
     weights = module.layer(MOVES).weight.detach().clone().requires_grad_()
     codes = words.planes[:, -MOVE_WORDS:].view(np.uint16)[:, :40]
-    numbers = np.stack(unpack_codes(codes), -1) + np.array([0, 6 + 9, 6 + 19, 6 + 19 + 10])
+    numbers = numbers_of(codes) + np.array([0, 6 + 9, 6 + 19, 6 + 19 + 10])
     times = torch.arange(1, 4)[:, None, None]
     (times * weights[0][torch.from_numpy(numbers)].sum(-1) * chosen).sum().backward()
     assert weights.grad is not None

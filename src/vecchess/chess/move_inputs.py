@@ -9,15 +9,16 @@
 They are packed into one number, the move's code. Pieces are worth ``PIECE_VALUES``.
 
 An exchange on a square is a swap-off: both sides take in turn with their least valuable piece, of
-equal ones a knight before a bishop, then the one on the lowest square, and either side may stop. A
-king takes only what is no longer defended. Sliders behind those that have taken join in; pins,
-checks, and promotions of pawns that take back, are not seen. The king itself is never taken.
+equal ones a knight before a bishop, then the one on the lowest square as the other side sees the
+board, and either side may stop. A king takes only what is no longer defended. Sliders behind those
+that have taken join in; pins, checks, and promotions of pawns that take back, are not seen. The
+king itself is never taken.
 
 A network that lacks these sees for itself whether the piece it moves hangs, but overlooks what else
 does after the move (``docs/log.md``, 26 November 2026).
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,9 @@ from vecchess.chess.bitboards.attacks import (
     rook_attacks,
     their_pawn_attacks,
 )
-from vecchess.chess.bitboards.bits import load, load16, stack_words, store16, tz
+from vecchess.chess.bitboards.bits import bswap, load, load16, stack_words, store16, tz
 from vecchess.chess.bitboards.rays import slider_attacks
-from vecchess.chess.make import make_move_into, pieces_after
+from vecchess.chess.make import make_move_into
 from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
 from vecchess.chess.position import (
     CASTLING,
@@ -70,15 +71,15 @@ def write_move_inputs(tables, position, moves, count, codes):  # type: ignore[no
     ``moves``: address of the moves, as ``generate_moves`` writes them.
     """
     pieces = pieces_of(position)
-    en_passant, room = load(position, CASTLING) & RANK_6, _room()
+    en_passant, after = load(position, CASTLING) & RANK_6, _room()
     for index in range(count):
         move = load16(moves, index)
         takes, gain = _taken(pieces, en_passant, move)
         goal = _ONE << (move >> _U(6) & _U(63)) & ~pieces[0]  # 0 for castling
-        exchange, hangs, check = _after(tables, pieces_after(pieces, en_passant, move), goal)
+        make_move_into(tables, position, after, move)
+        exchange, hangs, check = _replies(tables, after, bswap(goal))
         if check:
-            make_move_into(tables, position, room, move)
-            replies = generate_moves(tables, room, room + 8 * POSITION_WORDS)
+            replies = generate_moves(tables, after, after + 8 * POSITION_WORDS)
             check += np.int64(replies == _MATED)
         exchange = max(np.int64(-MOST), min(gain - exchange, np.int64(MOST)))
         code = (check * SIZES[2] + hangs) * SIZES[1] + exchange + MOST
@@ -121,16 +122,17 @@ def _promoted(promotion: Any) -> Any:
 
 
 @inline
-def _after(tables: Any, after: Any, goal: Any) -> Any:
-    """(their best exchange on the square ``goal``, on any square, 1 for check or 0)."""
-    their, pawns, knights, diagonal, orthogonal, kings = after
-    occupied = pawns | knights | diagonal | orthogonal | kings
-    own = occupied & ~their
-    attacked = slider_attacks(orthogonal & their, diagonal & their, ~occupied)
-    attacked |= their_pawn_attacks(pawns & their) | knight_attacks(knights & their)
-    attacked |= load(tables, lookup.KING + np.int64(tz(kings & their)))
+def _replies(tables: Any, position: Any, goal: Any) -> Any:
+    """(the mover's best exchange on the square ``goal``, on any square, 1 if in check or 0)."""
+    pieces = pieces_of(position)
+    own, pawns, knights, diagonal, orthogonal, kings = pieces
+    occupied, king = pawns | knights | diagonal | orthogonal | kings, kings & own
+    square = np.int64(tz(king))
+    attacked = slider_attacks(orthogonal & own, diagonal & own, ~occupied)
+    attacked |= pawn_attacks(pawns & own) | knight_attacks(knights & own)
+    attacked |= load(tables, lookup.KING + square)
     best, here = np.int64(0), np.int64(0)
-    men, queens = own & attacked & ~kings, diagonal & orthogonal
+    men, queens = occupied & ~own & attacked & ~kings, diagonal & orthogonal
     while men != _ZERO:
         target = men & (~men + _ONE)
         men ^= target
@@ -139,34 +141,32 @@ def _after(tables: Any, after: Any, goal: Any) -> Any:
         worth = np.int64(_ROOK) if orthogonal & target != _ZERO else worth
         worth = np.int64(_QUEEN) if queens & target != _ZERO else worth
         if worth > best or target == goal:
-            won = _swap_off(tables, target, worth, after, occupied)
+            won = _swap_off(tables, target, worth, pieces, occupied)
             best = max(best, won)
             here = won if target == goal else here
-    king = kings & their
-    square = np.int64(tz(king))
     checkers = bishop_attacks(tables, square, occupied) & diagonal
     checkers |= rook_attacks(tables, square, occupied) & orthogonal
-    checkers |= load(tables, lookup.KNIGHT + square) & knights | their_pawn_attacks(king) & pawns
-    return here, best, np.int64(checkers & own != _ZERO)
+    checkers |= load(tables, lookup.KNIGHT + square) & knights | pawn_attacks(king) & pawns
+    return here, best, np.int64(checkers & ~own != _ZERO)
 
 
 @inline
-def _swap_off(tables: Any, target: Any, worth: Any, after: Any, occupied: Any) -> Any:
-    """Pawns that the other side wins on the square of ``target``, a bit, which is worth ``worth``.
+def _swap_off(tables: Any, target: Any, worth: Any, pieces: Any, occupied: Any) -> Any:
+    """Pawns that the mover wins on the square of ``target``, a bit, which is worth ``worth``.
 
-    low and high: what they, and we, are sure of by stopping at a turn before.
+    low and high: what the mover, and the other side, are sure of by stopping at a turn before.
     """
-    their, pawns, knights, diagonal, orthogonal, kings = after
+    own, pawns, knights, diagonal, orthogonal, kings = pieces
     square = np.int64(tz(target))
-    attackers = their_pawn_attacks(target) & pawns & ~their | pawn_attacks(target) & pawns & their
+    attackers = their_pawn_attacks(target) & pawns & own | pawn_attacks(target) & pawns & ~own
     attackers |= load(tables, lookup.KNIGHT + square) & knights
     attackers |= load(tables, lookup.KING + square) & kings
     attackers |= bishop_attacks(tables, square, occupied) & diagonal
     attackers |= rook_attacks(tables, square, occupied) & orthogonal
     balance, low, high = np.int64(0), np.int64(0), np.int64(1000)
-    is_theirs = True
+    is_movers = True
     while low < high:
-        side = attackers & (their if is_theirs else ~their)
+        side = attackers & (own if is_movers else ~own)
         if side == _ZERO:
             break
         if side & pawns != _ZERO:
@@ -183,37 +183,20 @@ def _swap_off(tables: Any, target: Any, worth: Any, after: Any, occupied: Any) -
             if attackers != side:
                 break
             takers, next_worth = side, np.int64(0)
-        balance += worth if is_theirs else -worth
+        balance += worth if is_movers else -worth
         worth = next_worth
         occupied ^= takers & (~takers + _ONE)
         attackers |= bishop_attacks(tables, square, occupied) & diagonal
         attackers |= rook_attacks(tables, square, occupied) & orthogonal
         attackers &= occupied
-        is_theirs = not is_theirs
-        if is_theirs:
+        is_movers = not is_movers
+        if is_movers:
             low = max(low, balance)
         else:
             high = min(high, balance)
     if low >= high:
-        return high if is_theirs else low
-    return low if is_theirs else high
-
-
-class MoveInputs(NamedTuple):
-    """Of L legal moves of G positions, int64[G, L] each; see the module."""
-
-    takes: NDArray[np.int64]
-    exchange: NDArray[np.int64]
-    hangs: NDArray[np.int64]
-    check: NDArray[np.int64]
-
-
-def unpack_codes(codes: NDArray[np.uint16]) -> MoveInputs:
-    """The four numbers of each code, of any shape."""
-    rest, takes = np.divmod(codes.astype(np.int64), SIZES[0])
-    rest, exchange = np.divmod(rest, SIZES[1])
-    check, hangs = np.divmod(rest, SIZES[2])
-    return MoveInputs(takes, exchange - MOST, hangs, check)
+        return high if is_movers else low
+    return low if is_movers else high
 
 
 def move_codes(positions: Positions) -> NDArray[np.uint16]:

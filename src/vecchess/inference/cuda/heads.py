@@ -30,21 +30,12 @@ MAX_ACTION = tl.constexpr(73 * 64 - 1)
 
 
 @triton.jit
-def copy_actions(source, target, MAX_MOVES: tl.constexpr):
-    """target: int16[MAX_MOVES] <- source; a number beyond the last action becomes that one."""
+def copy_moves(source, target, MAX_MOVES: tl.constexpr, LAST: tl.constexpr):
+    """target: int16[MAX_MOVES] <- source; a number beyond LAST becomes LAST."""
     moves = tl.arange(0, 256)
-    actions = tl.load(source + moves, mask=moves < MAX_MOVES, other=0)
-    actions = tl.minimum(actions, MAX_ACTION).to(tl.int16)
-    tl.store(target + moves, actions, mask=moves < MAX_MOVES)
-
-
-@triton.jit
-def copy_codes(source, target, MAX_MOVES: tl.constexpr, NUM_CODES: tl.constexpr):
-    """target: int16[MAX_MOVES] <- source; what is no code of a move becomes one."""
-    moves = tl.arange(0, 256)
-    codes = tl.load(source + moves, mask=moves < MAX_MOVES, other=0)
-    codes = tl.minimum(tl.maximum(codes, 0), NUM_CODES - 1).to(tl.int16)
-    tl.store(target + moves, codes, mask=moves < MAX_MOVES)
+    numbers = tl.load(source + moves, mask=moves < MAX_MOVES, other=0)
+    numbers = tl.minimum(numbers, LAST).to(tl.int16)
+    tl.store(target + moves, numbers, mask=moves < MAX_MOVES)
 
 
 @triton.jit
@@ -70,10 +61,10 @@ def admit_requests(
         tl.store(steps + slot, 0)
         tl.store(num_legal + slot, tl.load(head + 1))
         shorts = staged_shorts + record * RECORD * 4
-        copy_actions(shorts + NUM_WORDS * 4, legal + slot * MAX_MOVES, MAX_MOVES)
+        copy_moves(shorts + NUM_WORDS * 4, legal + slot * MAX_MOVES, MAX_MOVES, MAX_ACTION)
         if NUM_WORDS > NUM_PLANES:
             inputs = shorts + NUM_PLANES * 4
-            copy_codes(inputs, codes + slot * MAX_MOVES, MAX_MOVES, NUM_CODES)
+            copy_moves(inputs, codes + slot * MAX_MOVES, MAX_MOVES, NUM_CODES - 1)
     square = tl.arange(0, SQUARES)
     planes = tl.arange(0, PLANES_AT_ONCE)
     outputs = tl.program_id(1) * OUTPUTS + tl.arange(0, OUTPUTS)
