@@ -38,6 +38,7 @@ def test_a_line_tells_of_every_worker() -> None:
         "fill 97%  network 91%  movers 11%  2.66 steps  +3 =4 -2  ETA 0:00:32  "
         "[gpu 0#0 60 games  cpu#1 compiling]"
     )
+    assert "  12 blocks checked  [gpu 0" in status_line(PLAYING | {"blocks_checked": 12})
 
 
 def test_a_picture_has_workers_gpus_and_progress() -> None:

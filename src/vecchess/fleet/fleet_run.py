@@ -248,6 +248,7 @@ class FleetExecutor:
             "positions_target": target * turns,
             "load": self._throughput.to_dict(),
             "stats": self.ledger.stats.to_dict(),
+            "blocks_checked": self.num_checked,
             "workers": [
                 self._shown(index, name) for index, name in enumerate(sorted(self._players))
             ],
@@ -485,20 +486,24 @@ class FleetExecutor:
         return found
 
     def _is_there(self, name: str) -> bool:
-        if self._players[name].get("state") == "ended":
-            return False
-        return time.monotonic() - self._heard.get(name, (None, 0.0))[1] < LOST_S
+        return self._players[name].get("state") != "ended" and self._silent_s(name) < LOST_S
+
+    def _silent_s(self, name: str) -> float:
+        """Seconds since the last word of a player."""
+        return time.monotonic() - self._heard.get(name, (None, 0.0))[1]
 
     def _shown(self, index: int, name: str) -> dict[str, Any]:
         """A player, as a worker of the run."""
         facts = self._players[name]
         state = str(facts.get("state", ""))
+        if state != "ended" and not self._is_there(name):
+            state = f"lost, last word {self._silent_s(name):.0f} s ago"
         devices = facts.get("devices")
         labels = ", ".join(map(str, devices)) if isinstance(devices, list) else ""
         return {
             "index": index,
             "device": clip_line(f"{name}: {labels}", 40),
-            "stage": state if state == "ended" or self._is_there(name) else "lost",
+            "stage": state,
             "games": facts.get("games", 0),
             "seated": facts.get("blocks", 0),
             "saving_age_s": None,

@@ -99,6 +99,8 @@ def status_line(status: Values) -> str:
         parts += learning_figures(mapping(status, "learning"))
     parts += _load_figures(mapping(status, "load"))
     parts += [*_results(status), *_eta(status)]
+    if checked := number(status, "blocks_checked"):
+        parts.append(f"{checked:,.0f} blocks checked")
     if workers := workers_of(status):
         parts.append(f"[{'  '.join(map(_worker_text, workers))}]")
     parts.append(str(mapping(status, "bottleneck").get("label", "")))
