@@ -19,7 +19,7 @@ from vecchess.chess.sample import random_planes
 from vecchess.config import build, read_toml
 from vecchess.config.settings import TypedModel
 from vecchess.errors import ConfigError, VecchessError
-from vecchess.snn.initialise import new_network, silent_moves
+from vecchess.snn.initialise import new_network, blank_moves
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import SIZES_SUFFIX, NetConfig, new_sizes, preset
 from vecchess.snn.topology import MOVES
@@ -124,7 +124,7 @@ def with_move_inputs(net: IntegerNet) -> IntegerNet:
     if reads_moves(net.config.num_planes):
         return net
     sizes = sizes_with_moves(net.config)
-    return replace(net, config=sizes, layers=net.layers | {MOVES: silent_moves(sizes)})
+    return replace(net, config=sizes, layers=net.layers | {MOVES: blank_moves(sizes)})
 
 
 def require_inputs(

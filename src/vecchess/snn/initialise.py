@@ -78,7 +78,7 @@ def new_network(
     gain = _fit_policy(fit, spikes)
     _fit_value(fit, spikes)
     if MOVES in layer_shapes(config):
-        fit.layers[MOVES] = silent_moves(config)
+        fit.layers[MOVES] = blank_moves(config)
     unit = 1.0 / (1 << config.grid_bits)
     layers = {name: fit.layers[name] for name in layer_shapes(config)}
     net = IntegerNet(config, layers, policy_scale=gain * unit, value_scale=unit)
@@ -86,8 +86,8 @@ def new_network(
     return net
 
 
-def silent_moves(config: NetConfig) -> Layer:
-    """The layer of inputs of moves that say nothing as yet."""
+def blank_moves(config: NetConfig) -> Layer:
+    """The layer of the inputs of moves, with weights of 0: they say nothing as yet."""
     weight = np.zeros(layer_shapes(config)[MOVES], np.int8)
     shift = np.full(1, config.weight_bits, np.uint8)
     return Layer(weight, shift, np.zeros(1, np.int32))

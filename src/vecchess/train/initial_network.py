@@ -69,15 +69,15 @@ def first_net(config: TrainConfig) -> LearnedNet:
     if config.init_from is not None and is_checkpoint(config.init_from):
         return CheckpointWeights.read(config.init_from).network(sizes, config.surrogate)
     if config.init_from is not None:
-        return from_integers(_as_read(load_net(config.init_from), sizes), config.surrogate)
+        return from_integers(_with_inputs_of(load_net(config.init_from), sizes), config.surrogate)
     if not find(config.net).has_sizes_only:
-        return from_integers(_as_read(load_net(config.net), sizes), config.surrogate)
+        return from_integers(_with_inputs_of(load_net(config.net), sizes), config.surrogate)
     if config.fold_at == 0:
         return from_integers(create_sized(sizes, config.seed), config.surrogate)
     return _new(sizes, config)
 
 
-def _as_read(net: IntegerNet, sizes: NetConfig) -> IntegerNet:
+def _with_inputs_of(net: IntegerNet, sizes: NetConfig) -> IntegerNet:
     """``net`` with the preset's name, time steps and inputs of moves of ``sizes``."""
     if reads_moves(sizes.num_planes):
         net = with_move_inputs(net)
