@@ -19,7 +19,7 @@ from vecchess.chess.sample import random_planes
 from vecchess.config import build, read_toml
 from vecchess.config.settings import TypedModel
 from vecchess.errors import ConfigError, VecchessError
-from vecchess.snn.initialise import new_network, blank_moves
+from vecchess.snn.initialise import blank_moves, new_network
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import SIZES_SUFFIX, NetConfig, new_sizes, preset
 from vecchess.snn.topology import MOVES
