@@ -29,6 +29,7 @@ from vecchess.store.inflight import read_saved
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import pin_run
 from vecchess.store.seating import Seating
+from vecchess.store.status_file import StatusWriter
 
 NET = NetConfig(num_planes=25, blocks=1, channels=32)
 CONFIG = build(
@@ -138,6 +139,8 @@ def test_generations_are_those_of_one_machine(
     assert watcher.lines == []
     assert (executor.num_checked > 0) == (share > 0)
     assert executor.facts["blocks_checked"] == executor.num_checked
+    with StatusWriter(run, "train") as status:
+        status.update(**executor.facts)
     executor._players = {"one": {"state": "playing", "devices": ["cpu"]}, "two": {"state": "ended"}}
     now = time.monotonic()
     executor._heard = {"one": (None, now - 40.2), "two": (None, now - 99)}

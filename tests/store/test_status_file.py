@@ -72,7 +72,7 @@ def test_nothing_is_known_at_first(run: RunFolder) -> None:
         "schema": 1, "kind": "train", "state": "starting", "why": "", "net": "", "iteration": 0,
         "iterations": 0, "games": 0, "target": 0, "positions": 0, "positions_target": 0,
         "eta_s": None, "load": {}, "workers": [], "learning": {}, "stats": {}, "restarts": 0,
-        "unwritten_games": 0, "cost": None, "notes": [],
+        "blocks_checked": 0, "unwritten_games": 0, "cost": None, "notes": [],
     }  # fmt: skip
 
 

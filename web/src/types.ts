@@ -76,6 +76,7 @@ export interface RunStatus extends Omit<RunLine, "id" | "name" | "recorded" | "e
   workers: Worker[];
   learning: Record<string, number>;
   restarts: number;
+  blocks_checked: number;
   notes: { time_unix: number; line: string }[];
 }
 

@@ -68,6 +68,8 @@ class RunStatus:
     """Recorded games of this generation."""
     bottleneck: Bottleneck = field(default_factory=Bottleneck)
     restarts: int = 0
+    blocks_checked: int = 0
+    """Blocks of players elsewhere that the learner played again."""
     notes: list[Values] = field(default_factory=list)
     """The last ones: "time_unix", "line"."""
     summary: Values = field(default_factory=dict)
@@ -122,6 +124,7 @@ def run_status_of(
         devices=[_device(worker) for worker in status.mappings("workers")],
         stats=recorded if counts_records else _counts(status.mapping("stats")),
         restarts=int(status.number("restarts")),
+        blocks_checked=int(status.number("blocks_checked")),
         notes=_notes(status),
         summary=status.mapping("summary"),
     )

@@ -114,6 +114,8 @@ def families(status: Status) -> "Iterator[GaugeMetricFamily]":
     yield gauge("games_target", "Games of this generation", status["target"])
     yield gauge("iteration", "Iteration of a training", status["iteration"])
     yield gauge("worker_restarts", "Workers replaced in this generation", status["restarts"])
+    checked = status["blocks_checked"]
+    yield gauge("blocks_checked", "Blocks of players that the learner played again", checked)
     yield gauge("unwritten_games", "Finished games not recorded on disk", status["unwritten_games"])
     if (free := status["disk_free_bytes"]) is not None:
         yield gauge("disk_free_bytes", "Free space where the run's folder lies", free)

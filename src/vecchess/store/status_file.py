@@ -77,6 +77,7 @@ class StatusWriter:
             "learning": {},
             "stats": {},
             "restarts": 0,
+            "blocks_checked": 0,
             "unwritten_games": 0,
             "cost": None,
             "disk_free_bytes": None,

@@ -51,6 +51,7 @@ function StatusLine({ said, isBrief }: { said: RunStatus; isBrief: boolean }) {
         <span>{reached(said)}</span>
         {said.eta_s != null && !said.is_over && <span class="muted">about {clock(said.eta_s)} left</span>}
         {said.restarts > 0 && <span class="warn">{said.restarts === 1 ? "1 worker" : `${said.restarts} workers`} replaced</span>}
+        {said.blocks_checked > 0 && <span class="muted">{amount(said.blocks_checked)} blocks checked</span>}
       </div>
       {!said.is_over && <Progress value={said.progress} label="Progress" />}
       {!isBrief && <Explained said={said} />}
