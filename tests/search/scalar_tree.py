@@ -214,7 +214,8 @@ class Tree:
         planes = encode_planes(board, seen, past_of(node), self.planes)
         policy, wdl, steps = answer(planes, actions)
         self.steps += int(steps[0])
-        weights = _weigh(policy, POLICY_SCALE / config.policy_temperature, steps)
+        temperature = config.policy_temperature if config.search == "puct" else 1.0
+        weights = _weigh(policy, POLICY_SCALE / temperature, steps)
         total = np.float32(sum(weights))
         codes = [encode_prior(np.float32(max(weight, 1)) / total) for weight in weights]
         words = [code << 16 | int(action) for code, action in zip(codes, actions[0], strict=True)]

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import chess
 import pytest
 
+from vecchess.chess.fen import from_board
 from vecchess.config import UciConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.reporting import no_report
@@ -64,3 +66,22 @@ def test_what_the_tree_is_told() -> None:
     assert (tree.search, tree.sims, tree.draw_score) == ("gumbel", 64, -0.5)
     analysing = config.model_copy(update={"analyse_mode": True})
     assert tree_config(analysing, "puct", 0).draw_score == 0.0
+
+
+def test_priors_have_the_temperature_that_is_set_now() -> None:
+    """The cache holds priors, and has to forget them."""
+    soft = UciConfig(hash_mb=16, net="tiny", policy_temperature=3.0)
+    sharp = soft.model_copy(update={"policy_temperature": 0.5})
+
+    def priors(engine: EngineState, config: UciConfig, search: str = "puct") -> list[int]:
+        session = engine.session(config, search, 16)
+        session.set_up(from_board(chess.Board()))
+        session.begin(0)
+        return sorted(map(int, session.root_edges["word"]))
+
+    engine = EngineState(Options(soft), no_report, no_report)
+    found = [priors(engine, soft), priors(engine, sharp), priors(engine, soft)]
+    assert found[0] == found[2] != found[1]
+    assert found[1] == priors(EngineState(Options(sharp), no_report, no_report), sharp)
+    plain = soft.model_copy(update={"policy_temperature": 1.0})
+    assert priors(engine, soft, "gumbel") == priors(engine, plain, "puct")

@@ -41,7 +41,7 @@ class SearchConfig(Settings):
     root_fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.1
     """PUCT: the same at the root."""
     policy_temperature: Annotated[float, Field(ge=0.01, le=100)] = 1.0
-    """Softmax temperature of the network's policy as prior."""
+    """PUCT: softmax temperature of the network's policy as prior."""
     solve: bool = True
     """Prove wins and losses that follow from mates and tablebases."""
     see_mates: bool = True
@@ -62,6 +62,12 @@ class SearchConfig(Settings):
         if self.search == "gumbel" and self.num_considered(self.sims) * self.sims > MOST_HALVING:
             raise ValueError(f"gumbel takes considered * sims up to {MOST_HALVING:,}")
         return self
+
+    @property
+    def prior_temperature(self) -> float:
+        """Softmax temperature of the network's policy. Gumbel adds values to its logits as they
+        are: ``c_scale`` weighs them."""
+        return self.policy_temperature if self.search == "puct" else 1.0
 
     def num_considered(self, sims: int) -> int:
         """Gumbel: moves that a search of ``sims`` simulations considers, at most."""

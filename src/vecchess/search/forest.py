@@ -79,7 +79,7 @@ class Forest(HoldsAddresses):
         self._allocate_trees(config)
         self._write_settings(config)
         self.header["seed"] = seed
-        self._policy_temperature = config.policy_temperature
+        self._temperature = config.prior_temperature
         self.set_scales(*scales)
 
     @property
@@ -113,7 +113,7 @@ class Forest(HoldsAddresses):
 
         No tree may hold evaluations of a network with the old ones.
         """
-        self.header["policy_scale"] = policy_scale * LOG2_E / self._policy_temperature
+        self.header["policy_scale"] = policy_scale * LOG2_E / self._temperature
         self.header["value_scale"] = value_scale * LOG2_E
 
     def counters(self) -> dict[str, int]:

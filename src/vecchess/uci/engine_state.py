@@ -70,6 +70,8 @@ class EngineState:
         self._evaluator: OpenNetwork | None = None
         self._cache: EvaluationCache | None = None
         self._tables: Tablebase | None = None
+        self._temperature = 1.0
+        """Of the priors in the cache."""
         self._session: GameSearch | None = None
         self._opened: tuple[object, object, object] = (None, None, None)
         self._session_key: object = None
@@ -187,6 +189,9 @@ class EngineState:
         key = (tree, config.seed)
         if self._session is None or key != self._session_key:
             self._session, self._game = None, None  # frees its memory before more is allocated
+            if self._cache and tree.prior_temperature != self._temperature:
+                self._cache.clear()  # it has priors
+            self._temperature = tree.prior_temperature
             tree_mb = config.hash_mb - config.hash_mb // CACHE_SHARE
             limits = TreeLimits.of_memory(tree_mb * MEGABYTE)
             self._session = GameSearch(
