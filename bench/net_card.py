@@ -114,7 +114,7 @@ def _workload(
         "synaptic_operations": {
             "Effective_MACs": _mean(counts.macs, taken),
             "Effective_ACs": _mean(counts.acs, taken),
-            "Dense": _mean(counts.dense[:, None], taken),
+            "Dense": _mean(counts.dense, taken),
         },
         "classification_accuracy": round(share, 4),
         "interval": [round(low, 4), round(high, 4)],

@@ -3,8 +3,8 @@
 An operation is a synapse whose input and weight are not zero: an accumulation (AC) where inputs
 are 0 and 1, a multiplication (MAC) where they are graded. *Dense* counts every synapse, whatever
 input and weight; synapses from squares off the board and biases never count. A layer counts as
-often as it is computed: the stem once a position where its planes are the same at every step, and
-all others at every time step.
+often as it is computed: the stem once a position where its planes are the same at every step,
+inputs of moves once for each legal move, and all others at every time step.
 
 Yik et al., "The neurobench framework for benchmarking neuromorphic computing algorithms and
 systems", Nature Communications 16 (2025); its package gives the same numbers for the same module.
@@ -18,12 +18,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vecchess.chess.move_inputs import SIZES
+from vecchess.chess.planes import board_planes
 from vecchess.inference.exit_rule import exit_step
 from vecchess.inference.requests import Requests
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.topology import NUM_TAPS, input_bits, neuron_layers, reads_activations
+from vecchess.snn.topology import MOVES, NUM_TAPS, input_bits, neuron_layers, reads_activations
 from vecchess.snn.torch_integer import in_units, network_input, observed_network
 
 BATCH = 64
@@ -32,8 +34,8 @@ BATCH = 64
 class StepCounts(NamedTuple):
     """What a network did at N positions in each of T time steps.
 
-    acs, macs, active: int64[T, N], operations and neurons whose output is not 0; dense: int64[T];
-    neurons: of one position. best: int64[T, N], the place of the best legal move after each step;
+    acs, macs, dense, active: int64[T, N], operations and neurons whose output is not 0; neurons: of
+    one position. best: int64[T, N], the place of the best legal move after each step;
     exits: int64[N], the number of steps after which the exit rule ends.
     """
 
@@ -53,9 +55,10 @@ class SynapseCounter:
         """Raises ``NetworkError`` for a network that is not proved exact."""
         self._net = net
         self._rule = ExitRule.from_metadata(net.exit_rule)
-        self._fan_outs = {name: fan_out(net, name) for name in net.layers}
+        of_squares = [name for name in net.layers if name != MOVES]
+        self._fan_outs = {name: fan_out(net, name) for name in of_squares}
         self.module = observed_network(net, lambda spikes: self._note_active(spikes.flatten(2)))
-        for name in net.layers:
+        for name in of_squares:
             self.module.layer(name).register_forward_pre_hook(self._counter(name))
 
     @torch.no_grad()
@@ -71,7 +74,7 @@ class SynapseCounter:
             acs=np.concatenate([part.acs for part in parts], axis=1),
             macs=np.concatenate([part.macs for part in parts], axis=1),
             active=np.concatenate([part.active for part in parts], axis=1),
-            dense=parts[0].dense,
+            dense=np.concatenate([part.dense for part in parts], axis=1),
             neurons=parts[0].neurons,
             best=np.concatenate([part.best for part in parts], axis=1),
             exits=np.concatenate([part.exits for part in parts]),
@@ -80,8 +83,7 @@ class SynapseCounter:
     def _batch(self, requests: Requests) -> StepCounts:
         config, num = self._net.config, requests.num_rows
         shape = config.time_steps, num
-        self._acs, self._macs, self._active = (np.zeros(shape, np.int64) for _ in range(3))
-        self._dense = np.zeros(config.time_steps, np.int64)
+        self._acs, self._macs, self._dense, self._active = np.zeros((4, *shape), np.int64)
         legal = torch.from_numpy(requests.legal.astype(np.int64))
         output = self.module(network_input(config, requests.planes), legal=legal)
         policy, wdl = in_units(output.policy, config), in_units(output.wdl, config)
@@ -90,6 +92,8 @@ class SynapseCounter:
             ours = np.ascontiguousarray(policy[:, row, :count])
             best[:, row] = ours.argmax(axis=1)
             exits[row] = exit_step(self._rule, ours, np.ascontiguousarray(wdl[:, row]))
+        if MOVES in self._net.layers:
+            self._count_moves(requests)
         neurons = sum(neuron_layers(config).values())
         return StepCounts(self._acs, self._macs, self._active, self._dense, neurons, best, exits)
 
@@ -111,6 +115,15 @@ class SynapseCounter:
 
         return note
 
+    def _count_moves(self, requests: Requests) -> None:
+        """Add the weights that the inputs of each legal move pick, at the first step."""
+        picked, total = picked_weights(self._net), self._net.layers[MOVES].weight.size
+        words = requests.planes[:, board_planes(self._net.config.num_planes) :]
+        codes = np.ascontiguousarray(words).view(np.uint16)
+        for row, count in enumerate(requests.num_legal):
+            self._acs[0, row] += picked[codes[row, :count]].sum()
+            self._dense[0, row] += total * int(count)
+
     def _note_active(self, outputs: Tensor) -> None:
         """outputs: [T, B, neurons]."""
         self._active += torch.count_nonzero(outputs, dim=2).numpy()
@@ -131,6 +144,15 @@ def fan_out(net: IntegerNet, name: str) -> tuple[Tensor, int]:
     readers = _readers() if taps == NUM_TAPS else np.ones((NUM_SQUARES, 1), np.int64)
     each = (readers @ weights.reshape(taps, -1)).reshape(-1)
     return torch.from_numpy(each.astype(np.float64)), int(readers.sum()) * weight.size // taps
+
+
+def picked_weights(net: IntegerNet) -> NDArray[np.int64]:
+    """int64[codes]: how many weights that are not 0 the inputs of a move of each code pick."""
+    is_set = (net.layers[MOVES].weight[0] != 0).astype(np.int64)
+    total = np.zeros(1, np.int64)
+    for kind in np.split(is_set, np.cumsum(SIZES)[:-1]):  # the first number changes fastest
+        total = np.add.outer(kind, total).ravel()
+    return total
 
 
 def _reads_all(config: NetConfig, name: str) -> bool:

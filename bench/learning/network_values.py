@@ -15,13 +15,14 @@ import numpy as np
 
 from vecchess.config.import_settings import NetworkLabelsConfig
 from vecchess.importers.import_folder import open_import_folder
-from vecchess.importers.network_label import Labeller, open_labeller
+from vecchess.importers.network_label import open_labeller
+from vecchess.inference.open_network import OpenNetwork
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.sources import find_shards
 
 
-def judged(judge: Labeller, games: GameRecords) -> GameRecords:
+def judged(judge: OpenNetwork, games: GameRecords) -> GameRecords:
     """``games`` with the network's values at the labelled plies."""
     plies = np.flatnonzero(games.visits > 0)
     _, outcomes = judge.answer(replay_positions(games, plies, judge.num_planes).requests)
@@ -44,13 +45,13 @@ def main() -> None:
     facts = {
         "schema": 1,
         "source": "network values",
-        "net": judge.name,
+        "net": judge.net.sha256,
         "games": str(options.games),
     }
     with open_import_folder(options.out, facts) as folder:
         for shard in shards[len(folder.manifest.entries) :]:
             folder.write(judged(judge, shard.read()))
-            print(f"{folder.stats.games:,} games", flush=True)
+            print(f"{len(folder.manifest.entries)} of {len(shards)} shards", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ from torch import Tensor, nn
 
 from tests.bench.field_module import ClippedRelu, FieldModule, Lif, boards_of
 from tests.export.test_onnx_export import net_of
+from vecchess.chess.move_inputs import SIZES
 from vecchess.config import MatchConfig
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.worker.random_requests import random_requests
+from vecchess.snn.create import with_move_inputs
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.suites.best_moves import MOVES, BestMoveSuite
 from vecchess.suites.run_suite import run_suite
@@ -85,7 +87,7 @@ def test_operations_and_spikes_are_those_of_the_definitions(name: str) -> None:
         else:
             macs += effective
     assert (counts.acs.sum(), counts.macs.sum()) == (acs, macs)
-    assert counts.dense.sum() * POSITIONS == dense
+    assert counts.dense.sum() == dense
     assert acs > 0
     assert (macs > 0) == (name != "spiking")
     active = sum(int(torch.count_nonzero(output)) for output in recorded.outputs)
@@ -117,13 +119,37 @@ def test_the_package_gives_the_same_numbers(name: str) -> None:
         found = SynapticOperations()(model, None, (planes, None))
     assert found["Effective_ACs"] == counts.acs.sum() / POSITIONS
     assert found["Effective_MACs"] == counts.macs.sum() / POSITIONS
-    assert found["Dense"] == counts.dense.sum()
+    assert found["Dense"] == counts.dense.sum() / POSITIONS
     silent = ActivationSparsity()(model, None, None)
     steps = net.config.time_steps
     assert silent == pytest.approx(
         1 - counts.active.sum() / counts.neurons / POSITIONS / steps, abs=1e-12
     )
     assert ConnectionSparsity()(model) == connection_sparsity(net)
+
+
+def test_inputs_of_moves_count_once_for_each_legal_move() -> None:
+    plain = net_of("graded")
+    net = with_move_inputs(plain)
+    weight = net.layers["moves"].weight
+    weight[0, ::2] = 3
+    counts, requests = counted(net)
+    boards = requests.planes[:, : plain.config.num_planes].copy()
+    without = SynapseCounter(plain).count(requests._replace(planes=boards))
+    starts = np.cumsum((0, *SIZES[:-1]))
+    picked = np.zeros(POSITIONS, np.int64)
+    words = np.ascontiguousarray(requests.planes[:, plain.config.num_planes :])
+    for row, codes in enumerate(words.view(np.uint16)):
+        for code in codes[: requests.num_legal[row]].tolist():
+            for start, size in zip(starts, SIZES, strict=True):
+                code, digit = divmod(code, size)
+                picked[row] += int(weight[0, start + digit] != 0)
+    assert picked.all()
+    assert (counts.acs[0] - without.acs[0]).tolist() == picked.tolist()
+    dense = counts.dense - without.dense
+    assert dense[0].tolist() == (38 * requests.num_legal.astype(np.int64)).tolist()
+    assert not (counts.acs[1:] - without.acs[1:]).any()
+    assert not dense[1:].any()
 
 
 def test_a_batch_counts_as_its_positions() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.planes import board_planes, reads_moves
 from vecchess.errors import NetworkError
 from vecchess.snn.integer.integer_net import IntegerNet, Layer, describe, move_currents
 from vecchess.snn.presets import NetConfig
@@ -124,6 +125,8 @@ def net_facts(net: IntegerNet) -> dict[str, Any]:
     """Facts about ``net`` that need no forward, ready for JSON."""
     facts = describe(net)
     facts |= {"sha256": net.sha256, "weights": net.num_weights}
+    num_planes = net.config.num_planes
+    facts |= {"board_planes": board_planes(num_planes), "move_inputs": reads_moves(num_planes)}
     return facts | {"leak_exact": net.config.leak_exact, "exact": check_bounds(net).exact}
 
 
