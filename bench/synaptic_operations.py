@@ -18,12 +18,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vecchess.chess.move_inputs import SIZES
 from vecchess.chess.planes import board_planes
 from vecchess.inference.exit_rule import exit_step
 from vecchess.inference.requests import Requests
 from vecchess.shapes import NUM_SQUARES
-from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet, picked_sums
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import MOVES, NUM_TAPS, input_bits, neuron_layers, reads_activations
 from vecchess.snn.torch_integer import in_units, network_input, observed_network
@@ -117,7 +116,8 @@ class SynapseCounter:
 
     def _count_moves(self, requests: Requests) -> None:
         """Add the weights that the inputs of each legal move pick, at the first step."""
-        picked, total = picked_weights(self._net), self._net.layers[MOVES].weight.size
+        weights = self._net.layers[MOVES].weight[0]
+        picked, total = picked_sums((weights != 0).astype(np.int64)), weights.size
         words = requests.planes[:, board_planes(self._net.config.num_planes) :]
         codes = np.ascontiguousarray(words).view(np.uint16)
         for row, count in enumerate(requests.num_legal):
@@ -144,15 +144,6 @@ def fan_out(net: IntegerNet, name: str) -> tuple[Tensor, int]:
     readers = _readers() if taps == NUM_TAPS else np.ones((NUM_SQUARES, 1), np.int64)
     each = (readers @ weights.reshape(taps, -1)).reshape(-1)
     return torch.from_numpy(each.astype(np.float64)), int(readers.sum()) * weight.size // taps
-
-
-def picked_weights(net: IntegerNet) -> NDArray[np.int64]:
-    """int64[codes]: how many weights that are not 0 the inputs of a move of each code pick."""
-    is_set = (net.layers[MOVES].weight[0] != 0).astype(np.int64)
-    total = np.zeros(1, np.int64)
-    for kind in np.split(is_set, np.cumsum(SIZES)[:-1]):  # the first number changes fastest
-        total = np.add.outer(kind, total).ravel()
-    return total
 
 
 def _reads_all(config: NetConfig, name: str) -> bool:

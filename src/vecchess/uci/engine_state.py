@@ -189,7 +189,7 @@ class EngineState:
         key = (tree, config.seed)
         if self._session is None or key != self._session_key:
             self._session, self._game = None, None  # frees its memory before more is allocated
-            if self._cache and tree.prior_temperature != self._temperature:
+            if self._cache is not None and tree.prior_temperature != self._temperature:
                 self._cache.clear()  # it has priors
             self._temperature = tree.prior_temperature
             tree_mb = config.hash_mb - config.hash_mb // CACHE_SHARE

@@ -168,10 +168,15 @@ def move_currents(net: IntegerNet) -> NDArray[np.int32]:
         return np.empty(0, np.int32)
     layer, config = net.layers[MOVES], net.config
     weights = layer.weight[0].astype(np.int32) << layer.left_shift(config)[0]
-    total = layer.grid_bias(config)[0]
+    return np.asarray(picked_sums(weights) + layer.grid_bias(config)[0], np.int32)
+
+
+def picked_sums(weights: NDArray[Any]) -> NDArray[Any]:
+    """int[38] -> int[codes]: the sum of the weights that the four numbers of each code pick."""
+    total = np.zeros(1, weights.dtype)
     for values in np.split(weights, np.cumsum(SIZES)[:-1]):  # the first number changes fastest
-        total = np.add.outer(values, total)
-    return np.ravel(total).astype(np.int32)
+        total = np.add.outer(values, total).ravel()
+    return total
 
 
 def describe(net: IntegerNet) -> dict[str, Any]:
