@@ -2,15 +2,20 @@
 
     PYTHONPATH=. python bench/host_turn.py                  4,096 slots, 4 movers, every step taken
     PYTHONPATH=. python bench/host_turn.py --mean-steps 2.5 --search gumbel --movers 8
+    PYTHONPATH=. python bench/host_turn.py --search puct --sims 200 --movers 8 --sleep-us 9
 
 Real movers play real games; the stub answers them at random after as many steps as the network
 takes, one step late as a GPU does, so that 4,096 slots and T = 4 make 819 rows a turn. Times are
 processor time of the loop's thread, without the stub's: the same on a busy machine. CUDA's own
 calls are missing (Triton's launches, copies, events: 0.1 to 0.15 ms by estimate). Prints one JSON
 object: microseconds a turn, in all and by part; those of the mover threads together; rows a turn.
+
+With ``--sleep-us`` movers sleep so long for each row in place of searching. So any number of them
+works beside each other on two cores, and ``rows_per_s`` shows what waiting for the GIL costs.
 """
 
 import argparse
+import ctypes
 import json
 import os
 from collections.abc import Callable
@@ -21,12 +26,15 @@ os.environ.setdefault("TRITON_INTERPRET", "1")
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from vecchess.config import SelfplayConfig
 from vecchess.inference.cuda import backend as cuda_backend
 from vecchess.inference.cuda import streams
 from vecchess.runtime.devices import Share
 from vecchess.selfplay.games.game_ids import GameIdPool
+from vecchess.selfplay.games.mover import Mover
+from vecchess.selfplay.games.search_mover import SearchMover
 from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.selfplay.worker.setup import mover_factory
@@ -105,6 +113,7 @@ def main() -> None:
     parser.add_argument("--mean-steps", type=float, default=float(SIZES.time_steps))
     parser.add_argument("--search", default="none")
     parser.add_argument("--sims", type=int, default=16)
+    parser.add_argument("--sleep-us", type=float, default=0.0, help="a row; 0: movers search")
     parser.add_argument("--settle-turns", type=int, default=2500)
     parser.add_argument("--turns", type=int, default=1500)
     options = parser.parse_args()
@@ -125,11 +134,14 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     server.start()
     for _ in range(options.settle_turns):
         _turn(server)
+    if options.sleep_us:
+        for mover in server.movers:
+            _let_sleep(mover, options.sleep_us)
     spent.update(dict.fromkeys(PARTS, 0.0))
     StubDevice.seconds, before = 0.0, server.to_message()
     loop, everything, wall = thread_time(), process_time(), perf_counter()
     for _ in range(options.turns):
-        _turn(server)
+        server.step() if options.sleep_us else _turn(server)
     loop, everything = thread_time() - loop, process_time() - everything
     wall, after, stub = perf_counter() - wall, server.to_message(), StubDevice.seconds
     server.close()
@@ -144,6 +156,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         "stub_us": us(stub),
         "movers_us": us(everything - loop),
         "wall_us": us(wall),
+        "rows_per_s": round((after["positions"] - before["positions"]) / wall),
     }
 
 
@@ -155,6 +168,23 @@ def _turn(server: SelfplayServer) -> None:
     ):
         server._collect(wait=True)
     server.step()
+
+
+def _let_sleep(mover: Mover, us_a_row: float) -> None:
+    """Have a mover's searches take so long, without the GIL, and ask for the same rows again."""
+    assert isinstance(mover, SearchMover)
+    sleep, take_requests = ctypes.CDLL(None).usleep, mover.forest.take_requests
+    asked: list[NDArray[np.int32]] = []
+
+    def search(rows: NDArray[Any]) -> NDArray[np.int64]:
+        asked.append(rows.astype(np.int32))
+        sleep(int(us_a_row * len(rows)))
+        return np.empty(0, np.int64)
+
+    mover.forest.search = search  # type: ignore[method-assign]
+    mover.forest.take_requests = (  # type: ignore[method-assign]
+        lambda: asked.pop() if asked else take_requests()
+    )
 
 
 def _timed(function: Callable[..., Any], part: str, spent: dict[str, float]) -> Callable[..., Any]:

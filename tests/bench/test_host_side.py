@@ -19,11 +19,28 @@ def test_a_turn_over_a_stub(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         monkeypatch.setattr(owner, name, getattr(owner, name))  # put back afterwards
     options = argparse.Namespace(
-        slots=40, movers=2, mean_steps=4.0, search="none", sims=0, settle_turns=20, turns=100
-    )
+        slots=40, movers=2, mean_steps=4.0, search="none", sims=0, settle_turns=20, turns=100,
+        sleep_us=0.0,
+    )  # fmt: skip
     found = host_turn.measured(options)
     assert 0.8 * 40 / 5 < found["rows_a_turn"] <= 40 / 4
     assert 0 < sum(found["parts_us"].values()) <= found["host_us"] * 1.2
+
+
+def test_movers_that_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They ask for each row again, without end."""
+    for owner, name in (
+        (host_turn.cuda_backend, "Launches"),
+        (host_turn.streams.Streams, "upload"),
+    ):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # put back afterwards
+    options = argparse.Namespace(
+        slots=40, movers=2, mean_steps=4.0, search="puct", sims=20, settle_turns=6, turns=200,
+        sleep_us=5.0,
+    )  # fmt: skip
+    found = host_turn.measured(options)
+    assert found["rows_a_turn"] > 0
+    assert found["rows_per_s"] > 0
 
 
 @pytest.mark.slow

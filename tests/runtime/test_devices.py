@@ -187,7 +187,7 @@ def test_a_gpu_that_does_not_start_binds_no_worker(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("search", "cores", "movers"), [("none", 16, 4), ("none", 3, 2), ("gumbel", 16, 8)]
+    ("search", "cores", "movers"), [("none", 16, 4), ("none", 3, 2), ("gumbel", 16, 6)]
 )
 def test_a_few_movers_feed_a_gpu(
     search: str, cores: int, movers: int, monkeypatch: pytest.MonkeyPatch

@@ -15,6 +15,7 @@ from vecchess.config import GameConfig, SelfplayConfig, TreeConfig, to_toml
 from vecchess.errors import WorkerDied
 from vecchess.replay.run_replay import verify_games
 from vecchess.runtime.devices import CPU
+from vecchess.selfplay.games.game_log import PAGE_PLIES
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.worker.networks import store_net
 from vecchess.store.id_set import IdSet
@@ -24,6 +25,8 @@ from vecchess.store.run_pins import pin_run
 
 GAME = GameConfig(max_plies=16, random_plies=2)
 NUM_GAMES = 48
+PAGE_BYTES = 6 * PAGE_PLIES + 4
+"""Of the log of plies."""
 
 
 def slow(slots: int, latency: str = "5ms", late: int = 0) -> FakeBackend:
@@ -46,12 +49,13 @@ def test_before_a_slow_device_movers_wait_and_memory_stays_as_it_is() -> None:
     server.start()
     while counters.batches < 60:
         server.step()
-        held += [server.nbytes] if counters.batches > 30 else []
+        held.append(server.nbytes)
     server.pool.clear()
     while not server.is_idle:
         server.step()
     server.close()
-    assert set(held) == {server.nbytes}, "every game has its page, and no more is needed"
+    pages = 32 * (GAME.max_plies // PAGE_PLIES + 2)
+    assert max(held) - held[0] <= pages * PAGE_BYTES, "its pages, and one while it is played"
     assert counters.slot_steps > 4 * counters.batches, "most slots were taken all the same"
 
 

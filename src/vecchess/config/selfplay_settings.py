@@ -31,7 +31,7 @@ class DeviceConfig(Settings):
     """Games in progress per worker; 0: twice the slots, or fewer where memory is short."""
     movers: Annotated[int, Field(ge=0, le=256)] = 0
     """Threads that make moves, per worker; 0: by the number of cores, beside a GPU at most four, or
-    eight with search."""
+    six with search."""
     backend: BackendName = "auto"
     """How the network is computed: "auto", "cpu", "cuda" or "reference". "auto" takes
     "cpu" on a processor and "cuda" on a GPU, or "reference" on one that cannot run our kernels;

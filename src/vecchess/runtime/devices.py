@@ -18,7 +18,7 @@ from vecchess.safe_parse import is_count
 
 CPU_SLOTS = 128
 GPU_SLOTS = 4096
-GPU_MOVERS, GPU_SEARCH_MOVERS = 4, 8
+GPU_MOVERS, GPU_SEARCH_MOVERS = 4, 6
 """Threads that make moves beside a GPU, without and with search: one makes about a million moves a
 second, and every further one costs the central loop some of Python's lock."""
 DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")

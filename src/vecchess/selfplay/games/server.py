@@ -37,6 +37,8 @@ class MoverOutput:
     """What one call of a mover gave."""
 
     thread: "MoverThread"
+    num_batches: int
+    """Batches of rows that it was given together."""
     ready: Rows
     """Rows with a new request."""
     vacant: Rows
@@ -107,7 +109,7 @@ class MoverThread:
 
     def take_in(self, output: MoverOutput) -> None:
         """Note what a call of the mover gave."""
-        self.num_pending -= 1
+        self.num_pending -= output.num_batches
         if len(output.vacant):
             self.vacant = np.concatenate([self.vacant, output.vacant])
         if output.snapshot is not None:
@@ -125,17 +127,31 @@ class MoverThread:
         """Have all games in progress, if there are any, reported after the mover's next call."""
         self.saved, self.is_saving = None, self.has_games
 
+    def _take_batches(self) -> list[Rows]:
+        """Wait for rows, and take all that came meanwhile, since each call of the mover has its
+        price; none where the thread is to end."""
+        batches = []
+        while (batch := self._inbox.get()) is not None:
+            batches.append(batch)
+            if self._inbox.empty():
+                return batches
+        if batches:
+            self._inbox.put(None)  # to be seen once these are played
+        return batches
+
     def _run(self) -> None:
         """Body of the thread."""
         try:
-            while (rows := self._inbox.get()) is not None:
-                ready, vacant = self.mover.play(rows)
+            while batches := self._take_batches():
+                ready, vacant = self.mover.play(np.concatenate(batches))
                 num_shown, self._num_shown = self._num_shown, 0
                 snapshot = self.mover.snapshot(num_shown) if num_shown else None
                 finished, has_saved = self.mover.take_finished(), self.is_saving
                 saved = self.mover.snapshot_inflight() if has_saved else None
                 self._outbox.put(
-                    MoverOutput(self, ready, vacant, finished, snapshot, saved, has_saved)
+                    MoverOutput(
+                        self, len(batches), ready, vacant, finished, snapshot, saved, has_saved
+                    )
                 )
         except BaseException as error:
             self._outbox.put(error)
@@ -219,11 +235,12 @@ class SelfplayServer:
 
     def _dispatch_answers(self, rows: Rows) -> None:
         """Send answered rows to the movers that own them."""
-        owner = np.searchsorted(self._bounds, rows, side="right") - 1
-        for index, thread in enumerate(self._threads):
-            own = rows[owner == index]
-            if len(own):
-                thread.send(own - self._bounds[index])
+        rows = np.sort(rows)
+        cuts = np.searchsorted(rows, self._bounds).tolist()
+        parts = zip(self._threads, self._bounds[:-1], pairwise(cuts), strict=True)
+        for thread, first, (start, end) in parts:
+            if start < end:
+                thread.send(rows[start:end] - first)
 
     @property
     def is_idle(self) -> bool:
