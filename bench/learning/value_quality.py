@@ -5,13 +5,14 @@
 Positions are those of the suite ``moves``, and the same after one and two random moves, as leaves
 of a search are. One JSON object a network and set: the correlation of win - loss with Stockfish's,
 the RMS error, and the slope s that brings tanh(s artanh(value)) nearest: above 1, values are too
-small.
+small. ``--mend FILE`` writes the last network again, its values scaled by the mean slope.
 """
 
 import argparse
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import chess
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 import vecchess
 from vecchess import suites
+from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.suites.best_moves import MOVES
 
 STOCKFISH = "/usr/games/stockfish"
@@ -74,15 +76,21 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--stockfish", default=STOCKFISH)
+    parser.add_argument("--mend", type=Path, metavar="FILE")
     options = parser.parse_args()
     sets = positions(options.positions, options.seed)
     truth = {name: judged(fens, options.nodes, options.stockfish) for name, fens in sets.items()}
     for net in options.nets:
-        network = vecchess.load_network(net)
+        network, slopes = vecchess.load_network(net), []
         for name, fens in sets.items():
             values = [answer.wdl[0] - answer.wdl[2] for answer in network.evaluate(fens)]
-            facts = {"net": net, "positions": f"{len(fens)}, {name}"}
-            print(json.dumps(facts | quality(np.array(values), truth[name])), flush=True)
+            found = quality(np.array(values), truth[name])
+            slopes.append(found["slope"])
+            print(json.dumps({"net": net, "positions": f"{len(fens)}, {name}"} | found), flush=True)
+    if options.mend:
+        small = load_net(options.nets[-1])
+        scale = small.value_scale * round(float(np.mean(slopes)), 1)
+        save_net(replace(small, value_scale=scale), options.mend)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ GUMBEL = {
 PUCT = {
     "net": "material",
     "game": {"max_plies": 24, "random_plies": 30 - 8, "resign_playthrough": 0.5},
-    "tree": {"search": "puct", "sims": 48, "fast_sims": 8, "full_share": 0.5},
+    "tree": {"search": "puct", "sims": 48, "fast_sims": 8, "full_share": 0.5, "c_puct": 1.745},
 }
 NETWORK = {"game": {"max_plies": 8, "random_plies": 4}}
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from vecchess.config.analysis_settings import EvaluatorConfig
 from vecchess.shapes import MAX_MOVES
 
-LEAST_ELO, MOST_ELO = 700, 2050
+LEAST_ELO, MOST_ELO = 700, 2000
 """Range of ``elo``: where ``uci.go_command`` was measured."""
 
 
@@ -42,7 +42,7 @@ class UciConfig(EvaluatorConfig):
     """Evaluate without preference: ``draw_score`` and ``limit_strength`` have no effect."""
     search: Literal["puct", "gumbel"] = "puct"
     """Search: "puct", or "gumbel" where the number of simulations is known beforehand."""
-    c_puct: Annotated[float, Field(ge=0, le=1e6)] = 1.745
+    c_puct: Annotated[float, Field(ge=0, le=1e6)] = 1.0
     c_puct_base: Annotated[float, Field(ge=1, le=1e12)] = 38739.0
     c_puct_factor: Annotated[float, Field(ge=0, le=1e6)] = 3.894
     fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.33
