@@ -1,6 +1,6 @@
 """A network that reads inputs of moves with weights made by hand, to learn from there.
 
-    python bench/learning/weigh_moves.py default --pawn 0.5 --out weighed.safetensors
+    python bench/learning/weigh_moves.py my.safetensors --pawn 0.5 --out weighed.safetensors
 
 A pawn that a move takes adds ``--pawn`` to its logit, a pawn that hangs afterwards takes as much
 away, and a mate adds nine, after all time steps.

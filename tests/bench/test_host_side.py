@@ -1,6 +1,8 @@
 """The benches of the host beside a GPU: a turn over a stub, and workers beside fake devices."""
 
 import argparse
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,36 +12,34 @@ from bench.scale import gpu_workers
 
 from bench import host_turn
 
+Measured = Callable[..., dict[str, Any]]
 
-def test_a_turn_over_a_stub(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many rows as slots that get free: each is taken for four steps and one more."""
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
+    """A measurement with 40 slots, which are taken for four steps and one more."""
     for owner, name in (
         (host_turn.cuda_backend, "Launches"),
         (host_turn.streams.Streams, "upload"),
     ):
         monkeypatch.setattr(owner, name, getattr(owner, name))  # put back afterwards
-    options = argparse.Namespace(
-        slots=40, movers=2, mean_steps=4.0, search="none", sims=0, settle_turns=20, turns=100,
-        sleep_us=0.0,
-    )  # fmt: skip
-    found = host_turn.measured(options)
+
+    def measure(**given: Any) -> dict[str, Any]:
+        options = argparse.Namespace(slots=40, movers=2, mean_steps=4.0, **given)
+        return host_turn.measured(options)
+
+    return measure
+
+
+def test_a_turn_over_a_stub(measured: Measured) -> None:
+    found = measured(search="none", sims=0, settle_turns=20, turns=100, sleep_us=0.0)
     assert 0.8 * 40 / 5 < found["rows_a_turn"] <= 40 / 4
     assert 0 < sum(found["parts_us"].values()) <= found["host_us"] * 1.2
 
 
-def test_movers_that_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They ask for each row again, without end."""
-    for owner, name in (
-        (host_turn.cuda_backend, "Launches"),
-        (host_turn.streams.Streams, "upload"),
-    ):
-        monkeypatch.setattr(owner, name, getattr(owner, name))  # put back afterwards
-    options = argparse.Namespace(
-        slots=40, movers=2, mean_steps=4.0, search="puct", sims=20, settle_turns=6, turns=200,
-        sleep_us=5.0,
-    )  # fmt: skip
-    found = host_turn.measured(options)
-    assert found["rows_a_turn"] > 0
+def test_movers_that_sleep_ask_for_the_same_rows_again(measured: Measured) -> None:
+    found = measured(search="puct", sims=20, settle_turns=6, turns=200, sleep_us=5.0)
+    assert 0 < found["rows_a_turn"] <= 40 / 4
     assert found["rows_per_s"] > 0
 
 
