@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 pytest.importorskip("triton")
 
 ROOT = Path(__file__).parents[2]
-OPTIONAL = {"vecchess", "coverage", "pyyaml", "tqdm"}
+OPTIONAL = {"vecchess", "coverage", "pyyaml", "scipy", "tqdm"}
 """These sources, and what numba and torch import where it is installed."""
 SHOW = """
 import json, sys

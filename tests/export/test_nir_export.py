@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tests.export.nir_runner import NirRunner
 from tests.export.test_onnx_export import net_of, planes_for
+from vecchess.chess.move_inputs import NUM_CODES, SIZES
 from vecchess.chess.sample import random_planes
 from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.errors import ConfigError, NetworkError
@@ -21,11 +22,11 @@ from vecchess.export.nir_file import export_nir, read_nir
 from vecchess.export.nir_graph import BOARD, from_nir, node_name, to_nir
 from vecchess.export.nir_neurons import DT, NeuronGraph, activation_graph, floor_graph, lif_graph
 from vecchess.snn.integer.bounds import check_bounds
-from vecchess.snn.integer.integer_net import IntegerNet
+from vecchess.snn.integer.integer_net import IntegerNet, move_currents
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.snn.modules.neuron import clipped_relu, lif, lif_steps
 from vecchess.snn.modules.rate_coding import coded_steps
-from vecchess.snn.topology import membrane_layers
+from vecchess.snn.topology import MOVES, membrane_layers, stem_planes
 from vecchess.snn.torch_integer import from_integers
 
 NAMES = ["plain", "graded", "twin", "long", "coded"]
@@ -86,19 +87,25 @@ def test_the_network_of_vecchess_on_256_positions() -> None:
     net = load_net("default")
     graph = to_nir(net)
     for seed in range(8):
-        assert_same(net, graph, random_planes(32, seed, net.config.num_planes))
+        assert_same(net, graph, random_planes(32, seed, stem_planes(net.config)))
 
 
 def assert_same(net: IntegerNet, graph: nir.NIRGraph, planes: NDArray[np.uint64]) -> None:
     spikes, policy, wdl = reference(net, planes)
     runner = NirRunner(graph, DT)
+    codes = np.random.default_rng(0).integers(0, NUM_CODES, len(planes))
+    numbers = zip(SIZES, np.unravel_index(codes, SIZES, order="F"), strict=True)
+    moves = np.hstack([np.eye(size)[number] for size, number in numbers])
     for step, boards in enumerate(inputs_of(net, planes)):
-        runner.step({"planes": boards})
+        runner.step({"planes": boards, "move": moves})
         for layer, ours in spikes.items():
             theirs = runner.values[f"{node_name(layer)}_neurons.output"]
             assert np.array_equal(theirs, ours[step]), (layer, step)
         assert np.array_equal(runner.values["output_policy"], policy[step])
         assert np.array_equal(runner.values["output_value"], wdl[step])
+        if MOVES in net.layers:
+            of_move = runner.values["output_move"] * 2**net.config.grid_bits
+            assert np.array_equal(of_move[:, 0], move_currents(net)[codes])
     assert np.ptp(policy[-1]) > 0
     assert all(0 < ours.mean() < 1 for ours in spikes.values())
 

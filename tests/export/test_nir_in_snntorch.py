@@ -19,6 +19,7 @@ from vecchess.chess.sample import random_planes
 from vecchess.export.nir_graph import BOARD, node_name, to_nir
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net
+from vecchess.snn.topology import stem_planes
 
 
 def tower_of(net: IntegerNet) -> nir.NIRGraph:
@@ -57,7 +58,7 @@ def spikes_in_snntorch(
 
 def equal_share(net: IntegerNet, num_positions: int, subtract: bool) -> float:
     """Of all spikes of all layers and steps."""
-    planes = random_planes(num_positions, 1, net.config.num_planes)
+    planes = random_planes(num_positions, 1, stem_planes(net.config))
     expected, _, _ = reference(net, planes)
     found = spikes_in_snntorch(net, planes, subtract)
     names = [layer for layer in expected if f"{node_name(layer)}_neurons" in found]
