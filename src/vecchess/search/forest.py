@@ -1,5 +1,6 @@
 """The memory of many searches that one thread runs: trees, node pool, lanes, scratch, settings."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,14 @@ class Forest(HoldsAddresses):
     def bytes_reserved(self) -> int:
         """Bytes that ``bytes_touched`` cannot exceed."""
         return self.limits.nbytes * (self.num_trees + 1)
+
+    def memory(self) -> Iterator[tuple[NDArray[Any], bool]]:
+        """All arrays that kernels reach from ``address``, but lookup tables and cache; and whether
+        they hold addresses of others."""
+        yield self.header, True
+        for array in self._kept:
+            if isinstance(array, np.ndarray):
+                yield array, array is self.trees
 
     def root(self, tree: int) -> Any:
         """The NodeRecord of a tree's root; changes to it are changes to the tree."""
@@ -199,7 +208,7 @@ class Forest(HoldsAddresses):
         self.edges = _records(EdgeRecord, edge_pages * layout.EDGES_A_PAGE)
         self._point(nodes=self.nodes, edges=self.edges)
         for kind, num_pages in (("node_pages", node_pages), ("edge_pages", edge_pages)):
-            following = np.empty(num_pages, np.int32)
+            following = np.zeros(num_pages, np.int32)
             self._kept.append(following)
             self.header[kind]["following"] = following.ctypes.data
             self.header[kind]["first_free"] = layout.NO_PAGE

@@ -78,7 +78,7 @@ def replay_positions(
     played = np.zeros(len(plies), np.int64)
     is_black = np.zeros(len(plies), np.bool_)
     rows = (requests.planes, requests.legal, requests.num_legal, played, is_black)
-    illegal = _write_requests(*_columns(records), plies, cursor_memory(), rows)
+    illegal = write_requests(*_columns(records), plies, cursor_memory(), rows)
     if illegal != _ALL_LEGAL:
         raise illegal_move_error(records, illegal)
     game = np.searchsorted(records.offsets, plies, side="right") - 1
@@ -115,7 +115,7 @@ def _columns(records: GameRecords) -> tuple[Any, ...]:
 
 
 @kernel
-def _write_requests(tables, starts, offsets, actions, wanted, memory, rows):  # type: ignore[no-untyped-def]
+def write_requests(tables, starts, offsets, actions, wanted, memory, rows):  # type: ignore[no-untyped-def]
     """Fill one of ``rows`` for each of ``wanted``; returns the ply of an illegal move, or -1."""
     planes, legal, num_legal, played, is_black = rows
     cursor, history = cursor_of(memory), history_length(planes.shape[1])

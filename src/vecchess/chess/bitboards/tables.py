@@ -30,11 +30,11 @@ Words = NDArray[np.uint64]
 def address() -> int:
     """Address of the block: the first argument of most kernels. Valid in this process only."""
     with _LOCK:  # two threads would build two blocks, and the cache drop one that is in use
-        return int(_block().ctypes.data)
+        return int(block().ctypes.data)
 
 
 @cache
-def _block() -> Words:
+def block() -> Words:
     squares = _U(1) << np.arange(64, dtype=_U)
     header = np.zeros(ATTACKS, dtype=_U)
     header[KNIGHT : KNIGHT + 64] = _leaps(squares)

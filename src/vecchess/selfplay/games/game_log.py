@@ -184,12 +184,12 @@ def unpack_plies(plies: NDArray[np.uint16], most_steps: int) -> dict[str, NDArra
     """The ply columns of ``GameRecords`` from logged plies, uint16[plies, 3]."""
     names = ("action", "steps", "win", "draw", "prob", "tag")
     columns = {name: np.empty(len(plies), PLY_COLUMNS[name]) for name in names}
-    _unpack(plies, most_steps, tuple(columns.values()))
+    unpack_words(plies, most_steps, tuple(columns.values()))
     return columns
 
 
 @kernel
-def _unpack(plies, most_steps, columns):  # type: ignore[no-untyped-def]
+def unpack_words(plies, most_steps, columns):  # type: ignore[no-untyped-def]
     """Digit by digit, from the last one; the first two are small enough for a quick division."""
     action, steps, win, draw, prob, tag = columns
     base = _U32(most_steps + 1)
@@ -246,11 +246,11 @@ def unpack_targets(
     visits, full, thought, offsets = (
         columns[name] for name in ("visits", "full", "thought", "target_offsets")
     )
-    fits = _read_heads(words, word_offsets, ply_offsets, (visits, full, thought, offsets))
+    fits = read_heads(words, word_offsets, ply_offsets, (visits, full, thought, offsets))
     assert fits, "a search was logged for a ply that the game does not have"
     np.cumsum(offsets, out=offsets)
     action, prob = (np.empty(offsets[-1], np.uint16) for _ in range(2))
-    _read_moves(words, word_offsets, ply_offsets, (offsets, action, prob))
+    read_moves(words, word_offsets, ply_offsets, (offsets, action, prob))
     return columns | {"target_action": action, "target_prob": prob}
 
 
@@ -283,7 +283,7 @@ def _unpack_head(words: Any, at: Any) -> Any:
 
 
 @kernel
-def _read_heads(words, word_offsets, ply_offsets, columns):  # type: ignore[no-untyped-def]
+def read_heads(words, word_offsets, ply_offsets, columns):  # type: ignore[no-untyped-def]
     """Visits, full, thought and the count of moves, this one place late; False if none fits."""
     visits, full, thought, counts = columns
     for game in range(len(ply_offsets) - 1):
@@ -301,7 +301,7 @@ def _read_heads(words, word_offsets, ply_offsets, columns):  # type: ignore[no-u
 
 
 @kernel
-def _read_moves(words, word_offsets, ply_offsets, targets):  # type: ignore[no-untyped-def]
+def read_moves(words, word_offsets, ply_offsets, targets):  # type: ignore[no-untyped-def]
     """Actions and probabilities of all targets, at the places that ``offsets`` give them."""
     offsets, action, prob = targets
     for game in range(len(ply_offsets) - 1):

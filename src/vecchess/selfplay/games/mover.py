@@ -1,6 +1,7 @@
 """A mover: plays the moves of a share of a worker's games, many at a call and without the GIL."""
 
 from time import perf_counter_ns
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ class Mover:
         self._log = ply_log()
         room = min(FINISHED_GAMES, num_games)
         num_plies = max(rules.max_plies, room * rules.max_plies // 2) + rules.max_plies
-        self._room = LoggedGames.with_room(room + 1, num_plies, self.words_a_game)
+        self.room = LoggedGames.with_room(room + 1, num_plies, self.words_a_game)
         self._scratch = (np.zeros(MOVE_BUFFER, np.uint16), np.zeros(MAX_MOVES, np.uint32))
         self._supply: NDArray[np.int64] = np.empty(0, np.int64)
         self._spans: dict[int, Spans] = {}
@@ -86,8 +87,12 @@ class Mover:
     @property
     def nbytes(self) -> int:
         """Bytes held for the games: table, log, room for finished ones."""
-        room = sum(array.nbytes for array in self._room)
+        room = sum(array.nbytes for array in self.room)
         return self.games.nbytes + room + self._log.nbytes
+
+    def reserve_logs(self, games: int) -> None:
+        """Make room in the logs for so many games of any length."""
+        self._log.reserve(games * -(-2 * self.rules.max_plies // PAGE_PLIES))
 
     def search_counters(self) -> dict[str, int]:
         """Sums of the searches' counters since the start; empty without search."""
@@ -173,11 +178,12 @@ class Mover:
         if not len(supply):
             supply = np.array([NO_MORE], np.int64)
         cursor[[SUPPLIED, GAMES_DONE, PLIES_DONE, WORDS_DONE]] = 0
-        self._run_kernel(supply, rows, ready, cursor)
+        kernel, arguments = self.kernel_call(supply, rows, ready, cursor)
+        kernel(*arguments)
         self._supply = supply[cursor[SUPPLIED] :] if supply[0] != NO_MORE else supply[:0]
         if cursor[GAMES_DONE]:
             counts = (int(cursor[at]) for at in (GAMES_DONE, PLIES_DONE, WORDS_DONE))
-            games = self._room.copy_first(*counts)
+            games = self.room.copy_first(*counts)
             known = self._spans.keys() & set(games.number.tolist()) if self._spans else ()
             spans = {number: self._spans.pop(number) for number in known}
             self._finished.append(FinishedGames(games, self.rules, self.net_sha, spans))
@@ -187,17 +193,17 @@ class Mover:
         """Log pages that a row may need until the next request."""
         return 1 + -(-self.rules.random_plies // PAGE_PLIES)
 
-    def _run_kernel(
+    def kernel_call(
         self, supply: NDArray[np.int64], rows: Rows, ready: Rows, cursor: NDArray[np.int64]
-    ) -> None:
-        """Play on in ``rows`` from the cursor on, see ``game_kernel.play_rows``."""
-        play_rows(
+    ) -> tuple[Any, tuple[Any, ...]]:
+        """The kernel that plays on in ``rows`` from the cursor on, and its arguments."""
+        return play_rows, (
             tables.address(),
             self.games,
             self._requests,
             self.rules,
             self._log.pages,
-            self._room,
+            self.room,
             supply,
             self._scratch,
             rows,

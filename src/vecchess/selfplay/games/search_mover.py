@@ -3,6 +3,8 @@
 Decision 26.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -72,6 +74,11 @@ class SearchMover(Mover):
         """Sums of the trees' counters since the start."""
         return self.forest.counters()
 
+    def reserve_logs(self, games: int) -> None:
+        """Make room in the logs for so many games of any length."""
+        super().reserve_logs(games)
+        self._targets.reserve(games * self.rules.max_plies * MOST_PAGES)
+
     @property
     def words_a_game(self) -> int:
         """Words that the searches of one game may take in the log."""
@@ -125,18 +132,18 @@ class SearchMover(Mover):
         """The first words of the searches of the games in ``rows``, so many of each."""
         return self._targets.gathered(self.games.target_pages[rows, 0], num_words)
 
-    def _run_kernel(
+    def kernel_call(
         self, supply: NDArray[np.int64], rows: Rows, ready: Rows, cursor: NDArray[np.int64]
-    ) -> None:
-        """Play the decisions in ``rows``, see ``search_kernel.play_decisions``."""
+    ) -> tuple[Any, tuple[Any, ...]]:
+        """The kernel that plays the decisions in ``rows``, and its arguments."""
         self._targets.reserve((len(rows) - int(cursor[CONSUMED])) * MOST_PAGES)
-        play_decisions(
+        return play_decisions, (
             tables.address(),
             self.games,
             self._requests,
             self.rules,
             (self._log.pages, self._targets.pages),
-            self._room,
+            self.room,
             supply,
             self._scratch[0],
             self.forest.address,
