@@ -27,6 +27,7 @@ from vecchess.safe_parse import is_count
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import ReplayedMoves, replay_moves
 from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_pins import rules_digest
 from vecchess.store.shard import ShardFile, read_shards
 from vecchess.store.sources import check_source, find_shards
 
@@ -42,6 +43,8 @@ class RecordedGame:
     """The run's; None for games that no run of ours played."""
     chess960: bool
     """Castling is Chess960's."""
+    rules: str | None = None
+    """``rules_digest`` of the run's settings; None where ``seed`` is."""
 
     @property
     def number(self) -> int:
@@ -116,11 +119,12 @@ def recorded_games(
 
 
 def open_game(
-    records: GameRecords, replayed: ReplayedMoves, index: int, seed: int | None, chess960: bool
-) -> RecordedGame:
+    records: GameRecords, replayed: ReplayedMoves, index: int, seed: int | None, chess960: bool,
+    rules: str | None = None,
+) -> RecordedGame:  # fmt: skip
     """Game ``index``; castling is Chess960's where ``chess960``, or where the start needs it."""
     own = to_board(records.start[index]).has_chess960_castling_rights()
-    return RecordedGame(records, replayed, index, seed, chess960 or own)
+    return RecordedGame(records, replayed, index, seed, chess960 or own, rules)
 
 
 OnExported = Callable[[int, int], object]
@@ -143,7 +147,7 @@ class ExportSource:
         self._place = place
         self._report_line = report_line
         self._shards = find_shards([place])
-        self._seed, self._chess960 = _played_with(RunFolder(place))
+        self._seed, self._chess960, self._rules = _played_with(RunFolder(place))
         numbers = [_numbers(shard, report_line) for shard in self._shards]
         self._order = _ordered(numbers, wanted)
         found = np.concatenate(numbers)
@@ -167,7 +171,7 @@ class ExportSource:
             known = held[shard]
             if known is not None:
                 num_read += 1
-                yield open_game(*known, row, self._seed, self._chess960)
+                yield open_game(*known, row, self._seed, self._chess960, self._rules)
             on_exported(done, len(self._order))
             left[shard] -= 1
             if left[shard] == 0:
@@ -199,14 +203,15 @@ def parse_numbers(text: str) -> range:
     raise ConfigError(f'--games {text}: give one number, or the first and the last as in "0-99"')
 
 
-def _played_with(run: RunFolder) -> tuple[int | None, bool]:
-    """The seed of a run and whether it plays Chess960; None and False where there is no run."""
+def _played_with(run: RunFolder) -> tuple[int | None, bool, str | None]:
+    """The seed of a run, whether it plays Chess960, and ``rules_digest`` of its settings; None,
+    False and None where there is no run."""
     if not run.has_begun:
-        return None, False
+        return None, False, None
     known = PlayConfig.model_fields
     stored = {key: value for key, value in read_toml(run.config).items() if key in known}
     config = build(PlayConfig, stored)
-    return config.seed, config.game.chess960
+    return config.seed, config.game.chess960, rules_digest(config)
 
 
 def _numbers(shard: ShardFile, report_line: ReportLine | None) -> NDArray[np.int64]:

@@ -15,6 +15,13 @@ of the start stands before the first move, the search that chose a move stands b
     steps    time steps of the network for all answers that the move needed; left out where no
              network was asked
 
+With ``bits`` a comment has all that was recorded of the ply besides its policy target, and the tags
+Rules and Fingerprint say how the game was played and what came of it: enough to play it again and
+compare, as the page of ``vecchess export web`` does.
+
+    bits     hexadecimal: action, steps, win, draw, probability (bits of a float32), tag, visits,
+             full, thought, as in ``store.records``
+
 Decisions 99 and 100.
 """
 
@@ -38,33 +45,45 @@ def export_pgn(
     source: ExportSource,
     out: Path,
     comments: bool = True,
+    bits: bool = False,
     on_exported: OnExported = lambda done, total: None,
 ) -> int:
     """Write the games of ``source`` to ``out`` ("-": stdout); returns how many.
 
-    ``comments``: with evaluations. Raises ConfigError for a place that cannot be used, DataError
-    where writing fails; ``out`` is replaced whole or not at all.
+    ``comments``: with evaluations; ``bits``: with what a replay compares. Raises ConfigError for a
+    place that cannot be used, DataError where writing fails; ``out`` is replaced whole or not at
+    all.
     """
     with text_file(out) as file:
-        return write_pgn(source.games(on_exported), file, comments)
+        return write_pgn(source.games(on_exported), file, comments, bits)
 
 
-def write_pgn(games: Iterable[RecordedGame], file: TextIO, comments: bool) -> int:
+def write_pgn(
+    games: Iterable[RecordedGame], file: TextIO, comments: bool, bits: bool = False
+) -> int:
     """Write ``games`` to ``file``; returns how many. Those of Chess960 carry its Variant tag."""
     num_games = 0
     for game in games:
-        print(in_lines(recorded_pgn(game, comments)), file=file, end="\n\n")
+        print(in_lines(recorded_pgn(game, comments, bits)), file=file, end="\n\n")
         num_games += 1
     return num_games
 
 
-def recorded_pgn(game: RecordedGame, comments: bool) -> chess.pgn.Game:
+def recorded_pgn(game: RecordedGame, comments: bool, bits: bool = False) -> chess.pgn.Game:
     """A game as python-chess represents it."""
-    board, texts = game.start_board(), list[str]()
-    if comments:
-        turns = (board.turn if ply % 2 == 0 else not board.turn for ply in range(game.num_plies))
-        texts = [*(comment(game, ply, turn) for ply, turn in enumerate(turns)), ""]
-    return to_pgn(_tags(game), board, game.moves, texts)
+    board, texts, tags = game.start_board(), list[str](), _tags(game)
+    if comments or bits:
+        parts: list[list[str]] = [[] for _ in range(game.num_plies + 1)]
+        for ply in range(game.num_plies):
+            if comments:
+                parts[ply].append(comment(game, ply, board.turn == (ply % 2 == 0)))
+            if bits:
+                parts[ply].append(_bits(game, ply))
+        texts = [" ".join(filter(None, part)) for part in parts]
+    if bits:
+        tags["Fingerprint"] = f"{int(game.records.fingerprint[game.index]):016x}"
+        tags |= {"Rules": game.rules} if game.rules else {}
+    return to_pgn(tags, board, game.moves, texts)
 
 
 def _tags(game: RecordedGame) -> dict[str, str]:
@@ -118,6 +137,16 @@ def comment(game: RecordedGame, ply: int, is_white: bool) -> str:
     if steps := int(records.thought[place] if visits else records.steps[place]):
         parts.append(f"[%steps {steps}]")
     return " ".join(parts)
+
+
+BITS = ("action", "steps", "win", "draw", "prob", "tag", "visits", "full", "thought")
+"""Columns of a ply in a comment with bits."""
+
+
+def _bits(game: RecordedGame, ply: int) -> str:
+    values = (getattr(game.records, name)[game.plies.start + ply] for name in BITS)
+    words = (value.view(np.uint32) if value.dtype.kind == "f" else value for value in values)
+    return f"[%bits {','.join(f'{int(word):x}' for word in words)}]"
 
 
 def centipawns(balance: float) -> int:

@@ -10,6 +10,7 @@ Decision 218.
 """
 
 import hashlib
+import json
 import os
 import platform
 from collections.abc import Collection, Iterator
@@ -158,6 +159,17 @@ def pin_run(run: RunFolder, config: PlayConfig) -> None:
 def has_pins(run: RunFolder) -> bool:
     """Whether ``run`` has pins: one that is about to begin has none."""
     return os.path.exists(run.path / PINS_FILE)
+
+
+def rules_digest(config: PlayConfig) -> str:
+    """sha256 of the settings that decide the games of a run, of any command, but for its files."""
+    values = config.model_dump(mode="json")
+    known = {
+        f"{section}.{name}": (values[section] if section else values)[name]
+        for name, section in fixed_settings(PlayConfig)
+        if name not in (*COPIED, TABLES)
+    }
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
 def pinned(run: RunFolder, config: ConfigT) -> ConfigT:

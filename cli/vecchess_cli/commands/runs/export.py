@@ -46,6 +46,10 @@ def pgn(
         bool,
         typer.Option("--comments/--no-comments", help="Write evaluations into comments."),
     ] = True,
+    bits: Annotated[
+        bool,
+        typer.Option("--bits", help="Write all that a replay compares into comments and tags."),
+    ] = False,
     games: Games = None,
     json: Json = False,
 ) -> None:
@@ -63,7 +67,7 @@ def pgn(
     from vecchess.export.pgn_export import export_pgn
 
     with _games(place, games) as (source, on_exported):
-        num_games = export_pgn(source, out, comments, on_exported)
+        num_games = export_pgn(source, out, comments, bits, on_exported)
     _report(f"{num_games:,} games", out, {"games": num_games}, json)
 
 
@@ -224,6 +228,39 @@ def hub(
     num_bytes = export_hub(network, out, name or net.stem, licence)
     facts = {"sha256": network.sha256, "bytes": num_bytes}
     _report(f"a network of {num_bytes:,} bytes", out, facts, json)
+
+
+@app.command(cls=PanelCommand)
+def web(
+    out: Annotated[Path, typer.Option(help="Folder to make.")],
+    net: Annotated[
+        str | None, typer.Option(help="Network file, or default.", show_default="default, or RUN's")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="A run whose games the page can play again.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write the play page with its engine as static files: no server computes anything.
+
+    The page plays, analyses, shows spikes, and plays recorded games of self-play again: those of
+    RUN, or of runs with default settings. Serve the folder: python -m http.server -d FOLDER
+
+    Example:  vecchess export web --out page
+    """
+    from vecchess.browser.export_web import export_web
+    from vecchess.config import DEFAULT_NET, SelfplayConfig, build
+    from vecchess.replay.replayer import settings_of
+    from vecchess.store.run_folder import RunFolder
+
+    config = build(SelfplayConfig, {})
+    if run is not None:
+        config = settings_of(RunFolder.existing(run), {})
+    chosen = net or config.net
+    name = DEFAULT_NET if chosen == DEFAULT_NET else Path(chosen).stem
+    facts = export_web(chosen, name, out, config)
+    what = f"a page of {facts['files']} files, {facts['bytes']:,} bytes"
+    _report(what, out, facts, json)
 
 
 @app.command(cls=PanelCommand)
