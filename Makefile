@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # Test processes: one more than cores, up to 4, because tests wait for programs that they start.
 TESTERS = $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? cores + 1 : 4)))
 
-.PHONY: selfplay test test-all test-long coverage mutants fuzz simulate docs lint types check setup pages try-pages stockfish \
+.PHONY: selfplay test test-all test-long coverage mutants fuzz simulate docs lint types check setup pages try-pages wasm stockfish \
 	chromium clean constraints licences sbom reproducible supply help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make mutants    small faults in chess and store, 300 of each: do the tests notice?"
 	@echo "make check      lint and types"
 	@echo "make pages      build the pages of vecchess dash"
+	@echo "make wasm       compile the kernels of vecchess export web to WebAssembly"
 	@echo "make docs       build the pages of docs/ into docs/_build/html"
 	@echo "make licences   check the licences of everything that is installed"
 	@echo "make sbom       list everything that is installed, as CycloneDX, in dist/"
@@ -36,13 +37,13 @@ help:
 selfplay: setup
 	$(BIN)/vecchess selfplay
 
-test: setup stockfish chromium
+test: setup stockfish chromium wasm
 	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadscope --no-loadscope-reorder
 
 test-all: test test-long
 
 # The tests that `make test` leaves out, as many as are begun within MINUTES.
-test-long: setup stockfish chromium
+test-long: setup stockfish chromium wasm
 	$(BIN)/python -m pytest -m slow -n $(TESTERS) --dist loadscope --no-loadscope-reorder $(if $(MINUTES),--minutes $(MINUTES))
 
 fuzz: $(READY)
@@ -96,6 +97,10 @@ setup: $(READY) try-pages
 
 pages: $(READY)
 	@sh scripts/pages.sh $(VENV)
+
+# The kernels of pages without a server; `vecchess export web` needs them.
+wasm: $(READY)
+	@sh scripts/wasm.sh $(VENV)
 
 # Only `vecchess dash` needs them: where they cannot be built, everything else goes on.
 try-pages: $(READY)

@@ -8,6 +8,8 @@ that losses fall and scores rise, and OTHER one to compare it with; on one core:
     vecchess train --net tiny --iterations 60 --positions-per-iter 4800 --max-plies 160 --lr 0.003 \
         --batch-size 128 --eval-every 3 --eval-games 40 --run-dir TRAINING
 
+    python -m bench.dash_pictures --page PAGE      of a folder that `vecchess export web` wrote
+
 Needs Chromium and Pillow. Each picture is kept below 200 kB.
 """
 
@@ -18,6 +20,7 @@ from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
+from tests.browser.test_page import served
 from tests.dash.serving import CHROMIUM_FLAGS, dashboard, find_chromium
 
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
@@ -103,22 +106,30 @@ def small_png(data: bytes) -> bytes:
 def main() -> None:
     """Take them all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("runs", type=Path, nargs="+", help="PLAYING TRAINING [OTHER ...]: folders")
+    parser.add_argument("runs", type=Path, nargs="*", help="PLAYING TRAINING [OTHER ...]: folders")
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
     parser.add_argument("--only", nargs="*", help="names of pages")
     parser.add_argument("--themes", nargs="*", default=["light", "dark"])
     parser.add_argument("--sizes", nargs="*", default=list(SIZES))
+    parser.add_argument("--page", type=Path, help="a page with its own engine, and no runs")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    playing, training, *others = [run.name for run in options.runs]
-    with dashboard(*options.runs) as (url, _), sync_playwright() as driver:
+    if options.page:
+        pages, prefix = {"play": "#/play"}, "web"
+        serving: Any = served(options.page)
+    else:
+        playing, training, *others = [run.name for run in options.runs]
+        pages, prefix = pages_of(playing, training, others), "dash"
+        serving = dashboard(*options.runs)
+    with serving as opened, sync_playwright() as driver:
+        url = opened if options.page else opened[0]
         browser = driver.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
-        for name, path in pages_of(playing, training, others).items():
+        for name, path in pages.items():
             if options.only and name not in options.only:
                 continue
             for theme in options.themes:
                 for size in options.sizes:
-                    file = options.out / f"dash-{name}-{size}-{theme}.png"
+                    file = options.out / f"{prefix}-{name}-{size}-{theme}.png"
                     file.write_bytes(small_png(take(browser, url, path, theme, SIZES[size])))
                     print(f"{file} {file.stat().st_size // 1000} kB")
         browser.close()

@@ -11,7 +11,7 @@ new=$(mktemp)
 trap 'rm -f "$new" "$new.pins"' EXIT
 cp constraints.txt "$new.pins"
 "$venv/bin/uv" pip compile pyproject.toml --quiet --universal --python-version 3.11 \
-    --all-extras --group dev --group docs --group supply --group build --group fuzz --group mutants \
+    --all-extras --group dev --group docs --group supply --group build --group fuzz --group mutants --group wasm \
     --no-annotate --no-header --output-file "$new.pins" "$@" >/dev/null
 {
     echo "# Versions the Makefile sets up with. pyproject.toml states what is supported; this states what is"

@@ -18,6 +18,7 @@ COMMANDS = ROOT / "cli" / "vecchess_cli"
 # From the top down: a layer may import itself and what stands below it.
 LAYERS = [
     ["self_test", "api"],
+    ["browser"],
     ["dash", "watch"],
     ["monitor"],
     ["uci"],

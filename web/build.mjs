@@ -1,6 +1,6 @@
 // Bundles web/src into the folder that `vecchess dash` serves (or the one named on the command line).
 // File names carry a hash of what is in them, so that browsers may keep them for ever.
-import { readFileSync, writeFileSync, mkdirSync, rmSync, renameSync, existsSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync, mkdirSync, rmSync, renameSync, existsSync } from "node:fs";
 import { dirname, join, basename, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
@@ -19,7 +19,8 @@ function licences(metafile) {
   const parts = bundledPackages(metafile).map((name) => {
     const folder = join(web, "node_modules", name);
     const about = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-    const text = readFileSync(join(folder, "LICENSE"), "utf8").trim();
+    const file = readdirSync(folder).find((each) => each.startsWith("LICENSE"));
+    const text = file ? readFileSync(join(folder, file), "utf8").trim() : about.license;
     return `${name} ${about.version} (${about.license})\n\n${text}\n`;
   });
   const head = "The pages of vecchess are under GPL-3.0-or-later. They contain these packages:\n\n";
@@ -32,7 +33,7 @@ function publish(result, folder) {
   rmSync(fresh, { recursive: true, force: true });
   mkdirSync(fresh, { recursive: true });
   for (const file of result.outputFiles) writeFileSync(join(fresh, basename(file.path)), file.contents);
-  const named = (ending) => basename(result.outputFiles.find((file) => file.path.endsWith(ending)).path);
+  const named = (ending) => basename(result.outputFiles.find((file) => /main-\w+\.(css|js)$/.test(file.path) && file.path.endsWith(ending)).path);
   const page = readFileSync(join(web, "src/index.html"), "utf8");
   writeFileSync(join(fresh, "index.html"), page.replace("main.css", named(".css")).replace("main.js", named(".js")));
   writeFileSync(join(fresh, "icon.svg"), readFileSync(join(web, "src/icon.svg")));
@@ -44,7 +45,7 @@ function publish(result, folder) {
 }
 
 const settings = {
-  entryPoints: [join(web, "src/main.tsx")],
+  entryPoints: ["src/main.tsx", "src/engine/worker.ts", "src/engine/offline.ts"].map((file) => join(web, file)),
   absWorkingDir: web,
   bundle: true,
   minify: true,

@@ -1,5 +1,6 @@
 // Questions to the server, answered in JSON; in a report, by the report itself.
 import { useEffect, useState } from "preact/hooks";
+import { askEngine, hasEngine } from "./engine/client";
 
 /** What the server refused, or that it did not answer; the message is a line for people. */
 export class ApiError extends Error {
@@ -46,6 +47,7 @@ async function ask<T>(path: string, request: RequestInit): Promise<T> {
     if (!(asked in report.answers)) throw new ApiError("The report does not have it", 404);
     return report.answers[asked] as T;
   }
+  if (hasEngine) return askEngine<T>("/", {});
   let answer: Response;
   try {
     answer = await fetch(path, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { report } from "./api";
 import { moment } from "./format";
+import { hasEngine } from "./engine/client";
 import { Compare } from "./pages/compare";
 import { Run } from "./pages/run";
 import { Runs } from "./pages/runs";
@@ -34,7 +35,7 @@ export function App() {
 }
 
 function Page({ place }: { place: Place }) {
-  const [first] = place.parts;
+  const [first] = hasEngine ? ["play"] : place.parts;
   switch (first) {
     case undefined:
       return <Runs />;

@@ -2,6 +2,7 @@
 import "./style/play.css";
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { useGet } from "./api";
+import { hasEngine } from "./engine/client";
 import { Empty } from "./parts/empty";
 import { Analysis, simulations, useAnalysis } from "./play/analysis";
 import { Beginning } from "./play/beginning";
@@ -11,6 +12,7 @@ import { MoveList } from "./play/moves";
 import { Opponent } from "./play/opponent";
 import { PlayBoard } from "./play/play_board";
 import { OFFER, type Chances, type Line, type Offer, type Seen } from "./play/server";
+import { Replay } from "./play/replay";
 import { useSession, type Session } from "./play/session";
 import { asPainted, Spikes, type Painted } from "./play/spikes";
 import { useSeen } from "./play/seen";
@@ -60,6 +62,7 @@ function Table({ offer }: { offer: Offer }) {
         <MoveList session={session} />
         <Beginning session={session} />
         <GameText session={session} />
+        {hasEngine && <Replay />}
       </div>
       <Spikes seen={seen} error={seenError} paint={paint} choose={setPaint} />
     </div>

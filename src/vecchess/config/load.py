@@ -28,7 +28,8 @@ _LONGEST_KEY = 100
 """Letters of a key that are compared with ours: that takes the square of their number."""
 OTHER_VARIABLES = (
     "VECCHESS_TRACEBACK",
-    "VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM", "VECCHESS_MAIA",
+    "VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM", "VECCHESS_REQUIRE_WASM",
+    "VECCHESS_MAIA",
 )  # fmt: skip
 """Variables with our prefix that are no settings: ``runtime.plugin`` reads the first, the tests the
 others."""

@@ -1,5 +1,6 @@
 // The line at the top: where one can go, and the switch between light and dark.
 import { report } from "../api";
+import { hasEngine } from "../engine/client";
 import icon from "../icon.svg";
 import { link, type Place } from "../router";
 import { switchTheme, useTheme } from "../theme";
@@ -15,8 +16,8 @@ export function Header({ place }: { place: Place }) {
         vecchess
       </a>
       <nav aria-label="Pages">
-        <Entry here={first === "runs" || first === "run"} href="#/" text="Runs" />
-        {canCompare && <Entry here={first === "compare"} href={link(["compare"])} text="Compare" />}
+        {!hasEngine && <Entry here={first === "runs" || first === "run"} href="#/" text="Runs" />}
+        {canCompare && !hasEngine && <Entry here={first === "compare"} href={link(["compare"])} text="Compare" />}
         {!report && <Entry here={first === "play"} href={link(["play"])} text="Play" />}
       </nav>
       <ThemeSwitch />

@@ -1,5 +1,6 @@
 // Requests of the play page, and the shapes of their answers.
 import { ApiError } from "../api";
+import { askEngine, hasEngine, listenToEngine } from "../engine/client";
 
 /** A position of a game, and the move that led there; none at the start. */
 export interface Ply {
@@ -71,6 +72,7 @@ const PLACE = "/api/play";
 export const OFFER = `${PLACE}/`;
 
 export async function ask<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  if (hasEngine) return askEngine<T>(path, body as object, signal);
   const answer = await request(path, body, signal);
   const said = (await answer.json().catch(() => null)) as (T & { error?: string }) | null;
   if (said === null) throw new ApiError("The server's answer cannot be read.", answer.status);
@@ -80,6 +82,7 @@ export async function ask<T>(path: string, body: unknown, signal?: AbortSignal):
 
 /** Calls `use` with each event that answers a request. Aborting ends the work on the server too. */
 export async function listen(path: string, body: unknown, signal: AbortSignal, use: (event: PlayEvent) => void) {
+  if (hasEngine) return listenToEngine(path, body as object, signal, use);
   const answer = await request(path, body, signal);
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -1,0 +1,210 @@
+"""The engine of a page in node: its games, answers, searches, spikes and facts are the server's."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import chess
+import numpy as np
+import pytest
+
+from tests.browser.engine import NodeEngine, require_engine, server_hash, settings
+from vecchess.analysis.parse_position import position_reached, request_at
+from vecchess.config import DEFAULT_NET, TreeConfig, build
+from vecchess.dash.play.play_game import game_facts, read_game, read_text
+from vecchess.inference.engine import answer_all
+from vecchess.inference.open_network import OpenNetwork, open_network
+from vecchess.search.batch_search import BatchSearch
+from vecchess.search.principal_variations import Line, best_lines
+from vecchess.snn.integer.net_file import net_path
+from vecchess.uci.spikes import trace_spikes
+
+Game = dict[str, Any]
+STARTS = (
+    chess.STARTING_FEN,
+    "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+    "rnbq1bnr/pPpp1kpp/8/4p3/8/8/1PPPPPPP/RNBQKBNR w KQ - 1 5",
+    "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 b - - 3 40",
+    "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9",
+    "7k/4P3/5K2/8/8/8/8/8 w - - 0 1",
+)
+
+
+def random_games(count: int, seed: int, longest: int = 60) -> Iterator[Game]:
+    """Games of random moves, none of them over."""
+    rng = random.Random(seed)
+    while count:
+        start = rng.choice(STARTS)
+        board = chess.Board(start, chess960=True)
+        moves = []
+        for _ in range(rng.randrange(longest)):
+            legal = list(board.legal_moves)
+            if not legal or board.is_game_over(claim_draw=True):
+                break
+            move = rng.choice(legal)
+            moves.append(move.uci())
+            board.push(move)
+        if any(board.legal_moves) and not board.is_game_over(claim_draw=True):
+            count -= 1
+            yield {"start": start, "moves": moves}
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> NodeEngine:
+    require_engine()
+    return NodeEngine(tmp_path_factory.mktemp("engine"))
+
+
+@pytest.fixture(scope="module")
+def network() -> OpenNetwork:
+    return open_network(DEFAULT_NET, slots=1)
+
+
+@pytest.mark.parametrize("name", ["policy", "gumbel", "puct"])
+def test_games_are_those_of_the_server(node: NodeEngine, name: str) -> None:
+    count = 24 if name == "policy" else 3
+    seen = node.ask(name, "games", count=count)
+    plies, digest = server_hash(settings(name), count)
+    assert (seen["games"], seen["plies"]) == (count, plies)
+    assert seen["sha256"] == digest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "count"), [("policy", 1000), ("gumbel", 100), ("puct", 40)])
+def test_many_games_are_those_of_the_server(node: NodeEngine, name: str, count: int) -> None:
+    seen = node.ask(name, "games", count=count)
+    assert seen["sha256"] == server_hash(settings(name), count)[1]
+
+
+def test_answers_have_the_same_sums(node: NodeEngine, network: OpenNetwork) -> None:
+    games = list(random_games(60, 1))
+    for game, seen in zip(games, node.all_of("policy", "sums", games=games), strict=True):
+        request = request_at(position_reached(game["start"], game["moves"]), network.num_planes)
+        answer_all(network.backend, request)
+        count = int(request.num_legal[0])
+        assert seen["legal"] == request.legal[0, :count].tolist()
+        assert seen["policy"] == request.policy[0, :count].tolist()
+        assert seen["wdl"] == request.wdl[0].tolist()
+        assert seen["steps"] == request.steps[0]
+
+
+@pytest.mark.parametrize(("search", "sims"), [("gumbel", 16), ("gumbel", 64), ("puct", 200)])
+def test_searches_find_the_same(
+    node: NodeEngine, network: OpenNetwork, search: str, sims: int
+) -> None:
+    games = list(random_games(6, sims))
+    tree = build(TreeConfig, {"search": search, "sims": sims, "cache_mb": 0})
+    ours = BatchSearch(tree, network.backend, 1, num_planes=network.num_planes)
+    answers = node.all_of("policy", "search", games=games, sims=sims)
+    for game, seen in zip(games, answers, strict=True):
+        place = position_reached(game["start"], game["moves"])
+        found: list[Line] = []
+        results = ours.run(
+            place.position, place.keys, place.past,
+            finished=lambda done, _, found=found: found.extend(best_lines(done.forest, 0, 3)),
+        )  # fmt: skip
+        board = read_game(game["start"], game["moves"]).board
+        white = board.turn
+        move = chess.Move(seen["move"]["from"], seen["move"]["to"])
+        action = int(results.action[0])
+        assert action & 63 == move.from_square ^ (0 if white else 56)
+        assert len(seen["lines"]) == len(found)
+        for line, theirs in zip(found, seen["lines"], strict=True):
+            win, loss = (line.estimate.win, line.estimate.loss)[:: 1 if white else -1]
+            assert theirs["win"] == pytest.approx(win, abs=1e-12)
+            assert theirs["loss"] == pytest.approx(loss, abs=1e-12)
+            assert theirs["sims"] == results.visits[0]
+            assert len(theirs["san"]) == min(len(line.actions), 12)
+            assert theirs["mate"] == (line.mate if white or line.mate is None else -line.mate)
+
+
+def test_spikes_values_and_first_choices_are_those_of_the_server(node: NodeEngine) -> None:
+    games = list(random_games(5, 3))
+    net = str(net_path(DEFAULT_NET))
+    for game, seen in zip(games, node.all_of("policy", "trace", games=games), strict=True):
+        words = ["fen", *game["start"].split(), "moves", *game["moves"]]
+        server = trace_spikes(words, net)
+        assert seen["steps"] == server["steps"]
+        assert [move["san"] for move in seen["policy"]] == [m["san"] for m in server["policy"]]
+        for mine, theirs in zip(seen["values"], server["values"], strict=True):
+            assert mine == pytest.approx(theirs, abs=1e-4)
+        spiking = [layer for layer in server["layers"] if layer["name"] != "value.outcome"]
+        for mine, theirs in zip(seen["layers"], spiking, strict=True):
+            assert (mine["name"], mine["channels"]) == (theirs["name"], theirs["channels"])
+            assert np.array_equal(mine["squares"], theirs["squares"]), mine["name"]
+
+
+def test_facts_of_games_are_those_of_the_server(node: NodeEngine) -> None:
+    games = list(random_games(40, 4, 120))
+    mates = [
+        {"start": chess.STARTING_FEN, "moves": ["f2f3", "e7e5", "g2g4", "d8h4"]},
+        {"start": chess.STARTING_FEN, "moves": ["g1f3", "g8f6", "f3g1", "f6g8"] * 2},
+        {"start": "7k/8/6Q1/8/8/8/8/K7 b - - 0 1", "moves": []},
+        {"start": "7k/8/8/8/8/8/8/KB6 b - - 0 1", "moves": []},
+        {"start": "7k/8/8/8/8/8/8/KR6 b - - 99 70", "moves": ["h8h7"]},
+    ]
+    games += mates
+    for game, seen in zip(games, node.all_of("policy", "facts", games=games), strict=True):
+        ours = game_facts(read_game(game["start"], game["moves"]))
+        assert seen.pop("targets").keys() == ours.pop("targets").keys()
+        assert seen == ours
+
+
+def test_texts_are_read_and_written(node: NodeEngine) -> None:
+    pgn = '[Event "a"]\n\n1. e4 {x} e5 (1... c5 2. Nf3) 2. Nf3 Nc6 3. Bb5 a6 4. O-O *\n'
+    texts = [STARTS[1], pgn]
+    seen = node.ask("policy", "read", texts=texts)
+    for text, found in zip(texts, seen, strict=True):
+        assert [ply["fen"] for ply in found["plies"]] == [
+            ply["fen"] for ply in game_facts(read_text(text))["plies"]
+        ]
+    moves = [ply["uci"] for ply in seen[1]["plies"][1:]]
+    game = {"start": "startpos", "moves": moves, "white": "You", "black": "it", "result": "*"}
+    written = node.ask("policy", "pgn", game=game)
+    assert "4. O-O *" in written
+    assert '[White "You"]' in written
+    starts = node.ask("policy", "chess960")
+    assert [fen.split()[0] for fen in starts] == [
+        chess.Board.from_chess960_pos(number).fen().split()[0] for number in range(960)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "nothing to read"),
+        ("1. e5", "cannot be read"),
+        ("x", "neither a FEN nor a PGN"),
+        ("8/8/8/8/8/8/8/8 w - - 0 1", "no game goes on"),
+    ],
+)
+def test_what_is_no_game_is_refused(node: NodeEngine, text: str, said: str) -> None:
+    assert said in node.ask("policy", "read", texts=[text])["error"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory, node: NodeEngine) -> dict[str, Path]:
+    """A run of each way to play, with its games as PGN."""
+    from tests.browser.engine import played_run
+
+    return {name: played_run(tmp_path_factory.mktemp(name), name) for name in ("policy", "gumbel")}
+
+
+@pytest.mark.parametrize("name", ["policy", "gumbel"])
+def test_recorded_games_are_played_again(
+    node: NodeEngine, runs: dict[str, Path], name: str, tmp_path: Path
+) -> None:
+    run = runs[name]
+    (shard,) = run.glob("games/*.npz")
+    for file in (shard, run / "games.pgn"):
+        seen = node.ask(name, "replay", path=str(file))
+        assert seen["games"] == seen["done"] == seen["identical"] > 0, seen
+    text = (run / "games.pgn").read_text()
+    first = text.index("[%bits ") + len("[%bits ")
+    comma = text.index(",", first) + 1
+    forged = tmp_path / "forged.pgn"
+    forged.write_text(text[:comma] + "1f" + text[text.index(",", comma) :])
+    assert node.ask(name, "replay", path=str(forged))["differences"]
+    other = "gumbel" if name == "policy" else "policy"
+    assert "other rules" in node.ask(other, "replay", path=str(run / "games.pgn"))["error"]
