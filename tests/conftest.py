@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
+from threading import Lock
+from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
@@ -108,7 +110,17 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
     """The address of a server of S3 on this machine, which forgets all at the end."""
+    from moto.s3.responses import S3Response
     from moto.server import ThreadedMotoServer
+
+    # its threads look whether an object is there, and then put theirs: both of two may
+    lock, put_object = Lock(), S3Response.put_object
+
+    def put_in_turn(response: S3Response) -> Any:
+        with lock:
+            return put_object(response)
+
+    S3Response.put_object = put_in_turn  # type: ignore[method-assign]
 
     os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = "100"  # names of one page of a listing
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)

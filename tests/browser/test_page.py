@@ -16,7 +16,10 @@ from tests.browser.engine import played_run, require_engine
 from vecchess.browser.export_web import export_web
 from vecchess.config import DEFAULT_NET, SelfplayConfig, build
 from vecchess.dash.web.assets import check_built
-from vecchess.errors import ConfigError
+from vecchess.errors import ConfigError, NetworkError
+from vecchess.snn.create import create_sized
+from vecchess.snn.integer.net_file import save_net
+from vecchess.snn.presets import NetConfig
 
 MOST_BYTES = 2_000_000
 PATIENCE_MS = 60_000
@@ -144,3 +147,10 @@ def test_what_a_page_cannot_do_is_refused(tmp_path: Path) -> None:
     config = build(SelfplayConfig, {})
     with pytest.raises(ConfigError, match="is there already"):
         export_web(DEFAULT_NET, DEFAULT_NET, tmp_path / "full", config)
+    with pytest.raises(NetworkError, match="no network file"):
+        export_web("missing", "missing", tmp_path / "page", config)
+    sizes = {"neuron": "relu", "blocks": 1, "channels": 32, "time_steps": 1, "num_planes": 25}
+    save_net(create_sized(NetConfig.model_validate(sizes), 0), tmp_path / "relu.safetensors")
+    with pytest.raises(NetworkError, match="spiking networks"):
+        export_web(tmp_path / "relu.safetensors", "relu", tmp_path / "page", config)
+    assert not (tmp_path / "page").exists()

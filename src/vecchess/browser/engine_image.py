@@ -88,6 +88,12 @@ class EngineImage:
         return len(head).to_bytes(8, "little") + head + b"".join(data for _, data in self.memory)
 
 
+def image_facts(data: bytes) -> dict[str, Any]:
+    """The facts in ``EngineImage.to_bytes``."""
+    facts: dict[str, Any] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return facts
+
+
 class EngineMemory:
     """The arrays of one engine on this machine, and the calls of its kernels."""
 

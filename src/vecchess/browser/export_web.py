@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from vecchess import __version__
-from vecchess.browser.engine_image import GENERIC, sources_digest
+from vecchess.browser.engine_image import GENERIC, image_facts, sources_digest
 from vecchess.config import SelfplayConfig, to_toml
 from vecchess.dash.answers import as_json
 from vecchess.dash.web.assets import FOLDER, check_built
@@ -101,7 +101,11 @@ def make_image(net: Path | str, config: SelfplayConfig, rows: int = 1) -> bytes:
             raise NetworkError(done.stderr.strip().splitlines()[-1])
         if done.returncode:
             raise RuntimeError(done.stderr)
-        return gzip.compress(target.read_bytes(), 9, mtime=0)
+        image, kernels = target.read_bytes(), KERNELS.read_bytes()
+    calls = image_facts(image)["calls"].values()
+    if not all(call["export"].encode() in kernels for call in calls):
+        raise NetworkError(f"{net}: a page plays spiking networks whose sums fit 16 bits")
+    return gzip.compress(image, 9, mtime=0)
 
 
 def _digest(data: bytes) -> str:
