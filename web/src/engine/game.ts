@@ -4,8 +4,7 @@ import { chessgroundDests } from "chessops/compat";
 import { INITIAL_FEN, makeFen, parseFen } from "chessops/fen";
 import { makePgn, parsePgn, startingPosition, type PgnNodeData, type Game as PgnGame } from "chessops/pgn";
 import { makeSan, makeSanAndPlay, parseSan } from "chessops/san";
-import type { Move, Square } from "chessops/types";
-import { isNormal, type NormalMove } from "chessops/types";
+import type { Move, NormalMove } from "chessops/types";
 import { makeSquare, makeUci, parseUci } from "chessops/util";
 import type { Game, Outcome, Ply } from "../play/server";
 
@@ -196,11 +195,9 @@ function chess960Fen(number: number): string {
     }
     knights -= 4 - first;
   }
-  const [a, b, c] = free() as [Square, Square, Square];
+  const [a, b, c] = free() as [number, number, number];
   [rank[a], rank[b], rank[c]] = ["r", "k", "r"];
   const files = [c, a].map((file) => "abcdefgh"[file]!).join("");
   const home = rank.join("");
   return `${home}/pppppppp/8/8/8/8/PPPPPPPP/${home.toUpperCase()} w ${files.toUpperCase()}${files} - 0 1`;
 }
-
-export { isNormal };

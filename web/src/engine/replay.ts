@@ -1,5 +1,6 @@
 // Recorded games of self-play, played again in the page and compared bit for bit (`vecchess replay` on the server).
 import { parsePgn } from "chessops/pgn";
+import { unzipSync } from "fflate";
 import type { Memory } from "./memory";
 import { playGames, type FinishedGame } from "./selfplay";
 
@@ -30,7 +31,7 @@ const MOST_BYTES = 1 << 28;
 /** Plays the games of a shard, or of a PGN written with bits, again; yields how far it is. */
 export async function* compareGames(memory: Memory, file: File, isStopped: () => boolean): AsyncGenerator<Comparison> {
   const bytes = new Uint8Array(await file.arrayBuffer());
-  const games = bytes[0] === 0x50 && bytes[1] === 0x4b ? await gamesOfShard(memory, bytes) : gamesOfPgn(memory, bytes);
+  const games = bytes[0] === 0x50 && bytes[1] === 0x4b ? gamesOfShard(memory, bytes) : gamesOfPgn(memory, bytes);
   const found: Comparison = { games: games.length, done: 0, plies: 0, identical: 0, differences: [] };
   yield { ...found };
   for (const game of games) {
@@ -126,8 +127,8 @@ function requireSame(memory: Memory, rules: string | undefined, net: string | un
   }
 }
 
-async function gamesOfShard(memory: Memory, bytes: Uint8Array): Promise<Recorded[]> {
-  const shard = await readNpz(bytes);
+function gamesOfShard(memory: Memory, bytes: Uint8Array): Recorded[] {
+  const shard = readNpz(bytes);
   const column = (name: string) => {
     const found = shard.get(name);
     if (!found) throw new Error(`the file is no shard of games: it has no ${name}`);
@@ -153,26 +154,14 @@ const NPY = {
 }; // prettier-ignore
 
 /** The arrays of an npz file: a zip of npy files. */
-async function readNpz(bytes: Uint8Array): Promise<Map<string, Column>> {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let end = bytes.length - 22;
-  while (end >= 0 && view.getUint32(end, true) !== 0x06054b50) end--;
-  if (end < 0) throw new Error("the file is no shard, or cut short");
-  const found = new Map<string, Column>();
-  let at = view.getUint32(end + 16, true);
-  for (let left = view.getUint16(end + 10, true); left > 0; left--) {
-    const [name, more, comment] = [28, 30, 32].map((offset) => view.getUint16(at + offset, true)) as [number, number, number];
-    const [method, packed, size, local] = [view.getUint16(at + 10, true), ...[20, 24, 42].map((offset) => view.getUint32(at + offset, true))] as [number, number, number, number];
-    if (size > MOST_BYTES) throw new Error("the shard is too large for a page");
-    const title = new TextDecoder().decode(bytes.subarray(at + 46, at + 46 + name));
-    const start = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
-    const data = bytes.slice(start, start + packed);
-    const stream = new Blob([data]).stream();
-    const raw = method === 0 ? data : new Uint8Array(await new Response(stream.pipeThrough(new DecompressionStream("deflate-raw"))).arrayBuffer());
-    found.set(title.replace(/\.npy$/, ""), readNpy(raw));
-    at += 46 + name + more + comment;
-  }
-  return found;
+function readNpz(bytes: Uint8Array): Map<string, Column> {
+  let total = 0;
+  const fits = ({ originalSize }: { originalSize: number }) => {
+    if ((total += originalSize) > MOST_BYTES) throw new Error("the shard is too large for a page");
+    return true;
+  };
+  const files = Object.entries(unzipSync(bytes, { filter: fits }));
+  return new Map(files.map(([name, raw]) => [name.replace(/\.npy$/, ""), readNpy(raw as Uint8Array<ArrayBuffer>)]));
 }
 
 function readNpy(raw: Uint8Array<ArrayBuffer>): Column {
