@@ -29,7 +29,12 @@ NODE = shutil.which("node") or str(ROOT / ".venv" / "bin" / "node")
 SETTINGS: dict[str, dict[str, Any]] = {
     "policy": {},
     "gumbel": {"tree": {"search": "gumbel", "sims": 16}},
-    "puct": {"tree": {"search": "puct", "sims": 24}, "game": {"random_plies": 4}, "seed": 5},
+    "puct": {
+        "tree": {"search": "puct", "sims": 24},
+        "game": {"random_plies": 4},
+        "seed": 5,
+        "exits": False,
+    },
 }
 
 

@@ -37,7 +37,6 @@ from vecchess.search.forest import Forest
 from vecchess.search.kernels.entry_points import (
     begin_searches,
     decide_searches,
-    follow_move,
     free_trees,
     search_rows,
 )
@@ -134,9 +133,9 @@ class EngineMemory:
             raise NetworkError("the page shows networks of up to 4 time steps")
         dense = np.zeros(len(self.network.convolutions.outputs), np.bool_)
         dense[1:] = config.neuron == "relu"  # an activation is no event
-        self._dense, self._rule = dense, (rule.as_integers(), rule.first_exit)
-        row = np.zeros(1, np.int32)
-        self._call("answer", answer, row, *self._rule, dense, self.network, self._requests, scratch)
+        self._dense, row = dense, np.zeros(1, np.int32)
+        given = rule.as_integers(), rule.first_exit, dense, self.network
+        self._call("answer", answer, row, *given, self._requests, scratch)
         if isinstance(self.network.neuron, Leaky):
             inner: Network = self.network._replace(readout=self.network.neuron)
             late = np.array([config.time_steps, 0, 0, -1], np.int64)
@@ -175,7 +174,6 @@ class EngineMemory:
         self.decisions.append(decision)
         self._call(f"{name}.decide", decide_searches, forest.address, tree, decision.ctypes.data)
         self._call(f"{name}.free", free_trees, forest.address, tree)
-        self._call(f"{name}.follow", follow_move, forest.address, np.int64(0), np.int64(0))
 
     def _add_forest(self, name: str, forest: Forest, rows: int) -> None:
         self.forests[name] = forest
@@ -202,10 +200,10 @@ class EngineMemory:
         mover.reserve_logs(num)
         self._mover = mover
         rows = np.arange(num, dtype=np.int32)
-        scratch = new_scratch(net.config, 1, self._sums)
+        rule, scratch = exit_rule_of(net, config.exits), new_scratch(net.config, 1, self._sums)
         self._call(
-            "games.answer", answer, rows.copy(), *self._rule, self._dense, self.network, requests,
-            scratch,
+            "games.answer", answer, rows.copy(), rule.as_integers(), rule.first_exit, self._dense,
+            self.network, requests, scratch,
         )  # fmt: skip
         supply, cursor = np.zeros(num + 1, np.int64), np.zeros(CURSOR_WORDS, np.int64)
         kernel, arguments = mover.kernel_call(supply, rows, rows.copy(), cursor)
@@ -276,9 +274,11 @@ def _fields(record: type[Record]) -> dict[str, tuple[int, str]]:
 
 
 def sources_digest() -> str:
-    """Hash of the sources of all kernels: those compiled from others do not fit an image."""
+    """Hash of the sources of all kernels and of this file: those compiled from others do not fit an
+    image."""
     modules = (answer, write_requests, search_rows, play_rows, play_decisions, unpack_words)
     files = {file for kernel in modules for file in kernel_sources(kernel.__module__)}
+    files.add(Path(__file__))
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(file.read_bytes())

@@ -81,11 +81,6 @@ export class Memory {
     this.words(call)[this.word(call, argument)[0]] = BigInt(value);
   }
 
-  setReal(call: string, argument: string, value: number): void {
-    const { at } = this.call(call);
-    new Float64Array(this.bytes, at + 8 * this.word(call, argument)[0], 1)[0] = value;
-  }
-
   /** The items of an array argument, all of them in one row. */
   array<Type extends keyof Items>(call: string, argument: string, type: Type): Items[Type] {
     const [index, own] = this.word(call, argument);
