@@ -44,7 +44,9 @@ def main() -> None:
     if any(os.environ.get(name) != value for name, value in SETTINGS.items()):
         with tempfile.TemporaryDirectory() as cache:  # kernels from a cache come without their code
             settings = os.environ | SETTINGS | {"NUMBA_CACHE_DIR": cache}
-            done = subprocess.run([sys.executable, *sys.argv], env=settings, check=False)
+            done = subprocess.run(
+                [sys.executable, "-W", "ignore", *sys.argv], env=settings, check=False
+            )
         sys.exit(done.returncode)
     target = Path(sys.argv[1])
     llvm.set_option("", f"-non-global-value-max-name-size={1 << 16}")  # numba's are long

@@ -89,7 +89,9 @@ def test_answers_have_the_same_sums(node: NodeEngine, network: OpenNetwork) -> N
         assert seen["steps"] == request.steps[0]
 
 
-@pytest.mark.parametrize(("search", "sims"), [("gumbel", 16), ("gumbel", 64), ("puct", 200)])
+@pytest.mark.parametrize(
+    ("search", "sims"), [("gumbel", 16), ("gumbel", 64), ("puct", 1), ("puct", 200)]
+)
 def test_searches_find_the_same(
     node: NodeEngine, network: OpenNetwork, search: str, sims: int
 ) -> None:

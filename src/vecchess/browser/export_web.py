@@ -61,7 +61,7 @@ def export_web(net: Path | str, name: str, out: Path, config: SelfplayConfig) ->
                 (folder / file.name).write_bytes(file.read_bytes())
                 files[file.name.split("-")[0]] = file.name
         kept = [file.name for file in sorted(folder.iterdir()) if file.suffix != ".txt"]
-        version = f"vecchess-{_digest(' '.join(kept).encode())}"
+        version = _digest(" ".join([name, *kept]).encode())
         words = "&".join(quote(word, safe="") for word in (version, "./", *kept))
         engine = {key: files[key] for key in ("wasm", "image", "worker")}
         engine |= {"name": name, "offline": f"{files['offline']}?{words}"}

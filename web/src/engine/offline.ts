@@ -11,18 +11,23 @@ interface OfflineEvent extends Event {
 
 /** Its own address has the version and the files: "offline.js?version&file&file". */
 const [version = "", ...files] = self.location.search.slice(1).split("&").map(decodeURIComponent);
+/** Of this page alone: others of its origin have their own. */
+const own = `vecchess ${self.location.pathname.replace(/[^/]*$/, "")} `;
+const kept = () => caches.open(own + version);
 
 self.addEventListener("install", (event) => {
-  event.waitUntil(caches.open(version).then((cache) => cache.addAll(files)));
+  event.waitUntil(kept().then((cache) => cache.addAll(files)));
 });
 
 self.addEventListener("activate", (event) => {
-  const drop = (names: string[]) => Promise.all(names.filter((name) => name !== version).map((name) => caches.delete(name)));
+  const isOld = (name: string) => name.startsWith(own) && name !== own + version;
+  const drop = (names: string[]) => Promise.all(names.filter(isOld).map((name) => caches.delete(name)));
   event.waitUntil(caches.keys().then(drop));
 });
 
 self.addEventListener("fetch", (event) => {
-  event.respondWith(caches.match(event.request, { ignoreSearch: true }).then((kept) => kept ?? fetch(event.request)));
+  const found = kept().then((cache) => cache.match(event.request, { ignoreSearch: true }));
+  event.respondWith(found.then((file) => file ?? fetch(event.request)));
 });
 
 export {};

@@ -98,15 +98,10 @@ async function* events(
       return;
   }
   const game = readGame(body);
-  const sims = body.sims ?? 0;
+  const sims = Math.max(1, body.sims ?? 0);
   const start = performance.now();
   const lines = () => thinker.lines(game, sims, (performance.now() - start) / 1000);
   yield { state: "thinking" } satisfies PlayEvent;
-  if (path === "/move" && sims <= 1) {
-    const { moves, policy } = thinker.evaluate(game);
-    yield played(game.ucis, body, moves[policy.indexOf(Math.max(...policy))]!, null);
-    return;
-  }
   let shown = start;
   for await (const _ of thinker.search(game, sims)) {
     await pause();
@@ -115,10 +110,10 @@ async function* events(
     yield { state: "thinking", lines: lines() } satisfies PlayEvent;
     shown = performance.now();
   }
-  if (path === "/analyse") yield { state: "done", lines: lines() } satisfies PlayEvent;
-  else yield played(game.ucis, body, thinker.decided(game, sims), lines()[0] ?? null);
-
-  function played(ucis: string[], { start }: Asked, move: Parameters<typeof makeUci>[0], line: PlayEvent["line"]): PlayEvent {
-    return { game: facts(readGame({ ...(start && { start }), moves: [...ucis, makeUci(move)] })), line: line ?? null };
+  if (path === "/analyse") {
+    yield { state: "done", lines: lines() } satisfies PlayEvent;
+    return;
   }
+  const moves = [...game.ucis, makeUci(thinker.decided(game, sims))];
+  yield { game: facts(readGame({ start: body.start ?? "startpos", moves })), line: lines()[0] ?? null } satisfies PlayEvent;
 }
