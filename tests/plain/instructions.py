@@ -6,7 +6,7 @@ in a second. ``test_instructions.py`` compares each with the compiled one.
 """
 
 import ctypes
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 import numpy as np
@@ -180,8 +180,14 @@ class PlainRecord:
 
 
 def stack_words(count: int) -> Any:
-    room = np.empty(count, _U)
-    return lambda: np.int64(room.ctypes.data)
+    own = local()  # as threads have stacks of their own
+
+    def address() -> Any:
+        if not hasattr(own, "room"):
+            own.room = np.empty(count, _U)
+        return np.int64(own.room.ctypes.data)
+
+    return address
 
 
 BITS = {
