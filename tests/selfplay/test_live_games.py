@@ -111,6 +111,9 @@ def test_games_that_ended_are_shown_so_for_a_while(
     shown = seen[0].numbers.tolist()
     wait_until(live.path.exists)
     live.add_ended(finished)
+    live.show(seen[0])  # from before these games ended
+    wait_until(lambda: (read_shard(live.path).termination != Termination.ONGOING).all())
+    assert sorted(read_shard(live.path).numbers.tolist()) == sorted(shown)
     later = next(glimpse for glimpse in seen if not set(shown) & set(glimpse.numbers))
     for now, over in ((101.0, shown), (105.0, shown), (105.1, [])):  # noqa: B007
         live.show(later)

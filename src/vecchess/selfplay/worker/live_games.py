@@ -59,7 +59,10 @@ class LiveGames:
             self._ended.popleft()
         if games is not None:
             self._shown = games.numbers
-            games = concatenate([games, *(part for _, part in self._ended)])
+            ended = [part for _, part in self._ended]
+            over = [part.numbers for part in ended]  # a mover may have reported before
+            going = ~np.isin(games.numbers, np.concatenate([games.numbers[:0], *over]))
+            games = concatenate([games.take(np.flatnonzero(going)), *ended])
         self._file.put(games)
 
     def add_ended(self, finished: list[FinishedGames]) -> None:
