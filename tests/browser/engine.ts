@@ -52,9 +52,16 @@ async function search(games: { start: string; moves: string[] }[], sims: number)
   return found;
 }
 
+/** Stopped in the second game, then from the first to the last. */
 async function replay(path: string) {
-  let last;
-  for await (const event of compareGames(memory, (await openAsBlob(path)) as File, () => false)) last = event;
+  const file = (await openAsBlob(path)) as File;
+  let [done, last] = [0, undefined as unknown];
+  try {
+    for await (const event of compareGames(memory, file, () => done === 1)) done = event.done;
+  } catch (error) {
+    if ((error as Error).message !== "stopped") throw error;
+  }
+  for await (const event of compareGames(memory, file, () => false)) last = event;
   return last;
 }
 

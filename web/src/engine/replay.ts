@@ -36,7 +36,9 @@ export async function* compareGames(memory: Memory, file: File, isStopped: () =>
   yield { ...found };
   for (const game of games) {
     const played: FinishedGame[] = [];
-    await playGames(memory, [game.number], (ended) => void played.push(ended), async () => {
+    // a game that was stopped ends first
+    const use = (ended: FinishedGame) => void (ended.number === game.number && played.push(ended));
+    await playGames(memory, [game.number], use, async () => {
       await new Promise<void>((go) => setTimeout(go));
       if (isStopped()) throw new Error("stopped");
     });

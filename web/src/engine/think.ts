@@ -79,6 +79,7 @@ export class Thinker {
     const name = searchOf(sims);
     const { memory } = this;
     memory.run(`${name}.free`);
+    memory.setField("ForestRecord", memory.facts.forests[name]!, "max_depth", 0);
     for (let budget = name === "puct" ? Math.min(STRIDE, sims) : sims; ; budget = Math.min(sims, budget + STRIDE)) {
       this.setUp(game);
       memory.setNumber(`${name}.begin`, "budget", budget);
