@@ -55,9 +55,11 @@ async function search(games: { start: string; moves: string[] }[], sims: number)
 /** Stopped in the second game, then from the first to the last. */
 async function replay(path: string) {
   const file = (await openAsBlob(path)) as File;
-  let [done, last] = [0, undefined as unknown];
+  let [done, first, later, last] = [0, 0, 0, undefined as unknown];
+  /** Late in a game that was begun later: begun anew, the first game ends after it. */
+  const isStopped = () => (done === 0 ? (first += 1) < 0 : (later += 1) > 0.75 * first);
   try {
-    for await (const event of compareGames(memory, file, () => done === 1)) done = event.done;
+    for await (const event of compareGames(memory, file, isStopped)) done = event.done;
   } catch (error) {
     if ((error as Error).message !== "stopped") throw error;
   }
