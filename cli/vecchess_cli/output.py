@@ -181,7 +181,8 @@ def text_of(name: str, value: Any) -> str:
         case float():
             return f"{value:,.4g}" if abs(value) < 100 else f"{value:,.0f}"
         case Mapping():
-            return ", ".join(f"{words_of(key)} {text_of(key, one)}" for key, one in value.items())
+            texts = {words_of(key): text_of(key, one) or "none" for key, one in value.items()}
+            return ", ".join(f"{words} {text}" for words, text in texts.items())
         case list() | tuple():
             joint = "\n" if any(isinstance(one, str) for one in value) else ", "
             return joint.join(text_of(name, one) for one in value)
