@@ -112,8 +112,8 @@ def parse_gpus(
     devices = [device for part in text.split(",") for device in _part(part.strip(), text, gpus)]
     if not may_share and len({device.visible for device in devices}) < len(devices):
         raise ConfigError(
-            f"--gpus {text}: a GPU is named twice; only self-play and training may have two workers on "
-            "one"
+            f"--gpus {text}: a GPU is named twice; only self-play and training may have two "
+            "workers on one"
         )
     return devices
 
