@@ -205,6 +205,7 @@ def _server(options: argparse.Namespace) -> SelfplayServer:
     planes = random_requests(16, 1).planes
     net = new_network(SIZES, 0, planes)
     backend = cuda_backend.CudaBackend(net, slots, ExitRule(), "cpu")
+    backend.is_asynchronous = True
     sims = {} if options.search == "none" else {"sims": options.sims}
     tree = {"search": options.search, **sims}
     config = SelfplayConfig.model_validate({"slots": slots, "tree": tree})

@@ -10,19 +10,23 @@ from vecchess.selfplay.worker.setup import mover_factory
 from vecchess.store.id_set import IdSet
 
 
-def server_of(num_games: int, seats: int, movers: int, max_plies: int = 10) -> SelfplayServer:
+def server_of(
+    num_games: int, seats: int, movers: int, max_plies: int = 10, is_asynchronous: bool = False
+) -> SelfplayServer:
     config = SelfplayConfig(game=GameConfig(max_plies=max_plies))
     pool = GameIdPool()
     pool.add(IdSet([(0, num_games)]))
     backend = ConstantBackend(seats)
+    backend.is_asynchronous = is_asynchronous  # type: ignore[attr-defined]
     make_mover = mover_factory(config, backend, "net", Share(seats, seats, movers, 1))
     return SelfplayServer(backend, make_mover, NUM_PLANES, seats, movers, pool)
 
 
+@pytest.mark.parametrize("is_asynchronous", [False, True])
 @pytest.mark.parametrize("movers", [2, 4])
-def test_no_mover_keeps_numbers_from_the_others(movers: int) -> None:
+def test_no_mover_keeps_numbers_from_the_others(movers: int, is_asynchronous: bool) -> None:
     """All seats stay taken while there are games to start, whoever owns them."""
-    server = server_of(num_games=64, seats=8, movers=movers)
+    server = server_of(64, seats=8, movers=movers, is_asynchronous=is_asynchronous)
     server.start()
     seated = []
     while len(server.pool):
@@ -33,6 +37,22 @@ def test_no_mover_keeps_numbers_from_the_others(movers: int) -> None:
     server.close()
     assert sum(seated) / len(seated) > 6
     assert sum(records.num_games for records in server.take_finished()) == 64
+
+
+@pytest.mark.parametrize(("is_asynchronous", "calls"), [(False, 3), (True, 1)])
+def test_beside_a_gpu_rows_wait_for_a_busy_mover(is_asynchronous: bool, calls: int) -> None:
+    """It is woken once for all that came meanwhile: each time costs the central loop."""
+    server = server_of(8, seats=3, movers=1, is_asynchronous=is_asynchronous)
+    (thread,) = server._threads
+    thread.vacant = thread.vacant[:0]
+    for row in thread.mover.rows:
+        thread.send(thread.mover.rows[row : row + 1])
+    assert thread.num_pending == calls
+    thread.start()
+    while server.engine.slots.num_waiting < 3:
+        server._collect(wait=True)
+    server.close()
+    assert server.engine.slots.num_waiting == 3
 
 
 def call(thread: MoverThread) -> None:

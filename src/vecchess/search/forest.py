@@ -61,6 +61,8 @@ class Forest(HoldsAddresses):
         """
         self.limits = limits
         self.header: Records = np.zeros((), ForestRecord.dtype)
+        self.address = int(self.header.ctypes.data)
+        """Address of the header for kernels, valid as long as this object lives."""
         self.num_trees = len(boards[0])
         self.lanes_a_tree = lanes
         self.tablebase_hits = 0
@@ -82,11 +84,6 @@ class Forest(HoldsAddresses):
         self.header["seed"] = seed
         self._temperature = config.prior_temperature
         self.set_scales(*scales)
-
-    @property
-    def address(self) -> int:
-        """Address of the header, valid as long as this object lives."""
-        return int(self.header.ctypes.data)
 
     @property
     def bytes_touched(self) -> int:
@@ -138,8 +135,9 @@ class Forest(HoldsAddresses):
         over = []
         while True:
             decided = np.empty(len(rows), np.int64)
-            over.append(decided[: search_rows(self.address, rows.astype(np.int32), decided)])
-            known = self._probe_tablebase()
+            num_decided = search_rows(self.address, np.asarray(rows, np.int32), decided)
+            over.append(decided[:num_decided])
+            known = rows[:0] if self._tablebase is None else self._probe_tablebase()
             if not len(known):
                 return over[0] if len(over) == 1 else np.concatenate(over)
             is_game = self.lanes["leaf"][known] == layout.NO_NODE
@@ -153,8 +151,9 @@ class Forest(HoldsAddresses):
         The others request the network's evaluation.
         """
         rows = self._take(self._probed_rows, "num_probed")
-        if self._tablebase is None or not len(rows):
-            return rows[:0]
+        if not len(rows):
+            return rows
+        assert self._tablebase is not None, "without one no row waits for it"
         outcomes = self._tablebase.outcomes(self._requests.planes[rows, :POSITION_WORDS])
         receive_outcomes(self.address, rows, outcomes)
         has_outcome: NDArray[np.bool_] = self.lanes["state"][rows] == layout.LANE_ANSWERED

@@ -216,10 +216,12 @@ class Mover:
 
         Returns the rows to be played on, and those with a new request already.
         """
-        vacant = rows[self.games.number[rows] == VACANT]
-        saved = self._pool.take_saved(len(vacant)) if len(vacant) else None
+        is_vacant = self.games.number[rows] == VACANT
+        num_vacant = int(np.count_nonzero(is_vacant))
+        saved = self._pool.take_saved(num_vacant) if num_vacant else None
         if saved is None:
             return rows, rows[:0]
+        vacant = rows[is_vacant]
         self._log.reserve(log_pages_of(saved))
         taken, log, moves = vacant[: saved.num_games], self._log.pages, self._scratch[0]
         is_set_up = set_up_saved(saved, taken, self.games, self._requests, self.rules, log, moves)

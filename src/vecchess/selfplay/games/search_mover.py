@@ -97,12 +97,15 @@ class SearchMover(Mover):
     def _advance(self, rows: Rows) -> tuple[Rows, Rows]:
         """Search, play decided moves and search again, until all rows wait for answers."""
         vacant = self.games.number[rows] == VACANT
-        searching, playing, gone = rows[~vacant], rows[vacant], [rows[:0]]
-        while len(playing := np.concatenate([playing, self.forest.search(searching)])):
-            searching, left = super()._advance(playing.astype(np.int32))
+        searching, playing, gone = rows, rows[:0], []
+        if np.count_nonzero(vacant):
+            searching, playing = rows[~vacant], rows[vacant]
+        while len(decided := self.forest.search(searching)) or len(playing):
+            playing = np.concatenate([playing, decided]).astype(np.int32)
+            searching, left = super()._advance(playing)
             gone.append(left)
             playing = rows[:0]
-        return self.forest.take_requests(), np.concatenate(gone)
+        return self.forest.take_requests(), np.concatenate(gone) if gone else playing
 
     def _start_resumed(self, saved: SavedGames, resumed: Rows, others: Rows) -> tuple[Rows, Rows]:
         """Begin a search for each resumed game, unless it waits for a tablebase."""

@@ -58,9 +58,13 @@ Outbox = SimpleQueue[MoverOutput | BaseException]
 class MoverThread:
     """All methods but the thread's body are called by the server's thread."""
 
-    def __init__(self, mover: Mover, index: int, outbox: Outbox) -> None:
-        """A thread that is not started; all rows of ``mover`` are vacant."""
+    def __init__(self, mover: Mover, index: int, outbox: Outbox, holds_back: bool) -> None:
+        """A thread that is not started; all rows of ``mover`` are vacant.
+
+        holds_back: rows for a mover that is busy wait here until it is not, and wake it once.
+        """
         self.mover, self.index = mover, index
+        self._holds_back, self._held = holds_back, list[Rows]()
         self.vacant = mover.rows
         """Rows without a game, which wait for one."""
         self.num_pending = 0
@@ -81,7 +85,8 @@ class MoverThread:
         return self
 
     def stop(self) -> None:
-        """Let the thread end after what is in its inbox."""
+        """Let the thread end after all rows that were sent."""
+        self._wake()
         self._inbox.put(None)
 
     def join(self) -> None:
@@ -96,8 +101,16 @@ class MoverThread:
 
     def send(self, rows: Rows) -> None:
         """Let the mover play on in ``rows``, answered or vacant."""
-        self.num_pending += 1
-        self._inbox.put(rows)
+        self._held.append(rows)
+        if not (self._holds_back and self.num_pending):
+            self._wake()
+
+    def _wake(self) -> None:
+        """Hand the mover what is held back for it."""
+        if self._held:
+            self.num_pending += 1
+            self._inbox.put(np.concatenate(self._held))
+            self._held = []
 
     def fill_vacant(self, most: int) -> int:
         """Start games in up to ``most`` vacant rows; returns in how many."""
@@ -110,6 +123,8 @@ class MoverThread:
     def take_in(self, output: MoverOutput) -> None:
         """Note what a call of the mover gave."""
         self.num_pending -= output.num_batches
+        if not self.num_pending:
+            self._wake()
         if len(output.vacant):
             self.vacant = np.concatenate([self.vacant, output.vacant])
         if output.snapshot is not None:
@@ -184,8 +199,10 @@ class SelfplayServer:
             make_mover(self.requests.part(slice(first, end)), pool)
             for first, end in pairwise(self._bounds.tolist())
         ]
+        holds_back = getattr(backend, "is_asynchronous", False)
         self._threads = [
-            MoverThread(mover, index, self._outbox) for index, mover in enumerate(self.movers)
+            MoverThread(mover, index, self._outbox, holds_back)
+            for index, mover in enumerate(self.movers)
         ]
         self._finished: list[FinishedGames] = []
 
