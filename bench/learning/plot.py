@@ -6,9 +6,14 @@ For supervised runs, one or several to compare, it plots the share of held-out m
 
     python bench/learning/plot.py runs/tiny runs/twin bench/learning/tiny-stockfish.png
 
+Of reports by ``vecchess eval --history RUN --by-cost N`` it plots what strength cost:
+
+    python bench/learning/plot.py tiny-gumbel-cost.json tiny-moves-cost.json cost.png
+
 Needs matplotlib (extra ``plots``).
 """
 
+import json
 import sys
 from itertools import groupby
 from pathlib import Path
@@ -36,6 +41,20 @@ def main(runs: list[Path], out: Path) -> None:
     for axes in (left, right):
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     figure.suptitle(", ".join(metrics))
+    figure.savefig(out, dpi=110)
+
+
+def plot_costs(reports: list[Path], out: Path) -> None:
+    """Write the plot of ratings and their 95 % intervals by core-hours."""
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    for report in reports:
+        curve = json.loads(report.read_text())["curve"]
+        hours = [point["cost"]["core-hours"] for point in curve]
+        axes.plot(hours, [point["elo"] for point in curve], marker=".", label=report.stem)
+        bounds = [[point[end] for point in curve] for end in ("elo_low", "elo_high")]
+        axes.fill_between(hours, *bounds, alpha=0.15)
+    axes.set(xlabel="core-hours", ylabel="Elo, random is 0", xscale="log")
+    axes.legend()
     figure.savefig(out, dpi=110)
 
 
@@ -85,4 +104,5 @@ def draw_scores(axes: Any, lines: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    main([Path(run) for run in sys.argv[1:-1]], Path(sys.argv[-1]))
+    *given, target = map(Path, sys.argv[1:])
+    (plot_costs if given[0].suffix == ".json" else main)(given, target)
