@@ -85,7 +85,7 @@ def _by_engine(positions: Positions, options: argparse.Namespace) -> Values:
     """float64[B]: an engine's win - loss."""
     truth = []
     limit = chess.engine.Limit(nodes=options.nodes)
-    with open_engine(find_engine(options.truth)) as engine:
+    with open_engine(find_engine(options.truth), options.nodes, 1) as engine:
         for number, position in enumerate(positions):
             _, found = engine.play(to_board(position), limit, number)
             assert found is not None, "the engine gives no evaluation"
