@@ -22,7 +22,7 @@ from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.cost_meter import Cost
-from vecchess.runtime.devices import Device, one_each, parse_gpus
+from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.reporting import ReportLine
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
@@ -141,9 +141,8 @@ def plan_training(config: TrainConfig, report_line: ReportLine) -> TrainingPlan:
     Raises ConfigError, NetworkError or DataError for what ``vecchess train`` refuses, and
     ConfigError for PGN files to learn from alone.
     """
-    workers = parse_gpus(config.gpus, may_share=True)
-    devices = one_each(workers)
-    check_settings(config, workers)
+    devices = parse_gpus(config.gpus)
+    check_settings(config, devices)
     if line := note_on_idle(config, len(devices) * config.nnodes):
         report_line(line)
     if config.objective == "supervised":
@@ -161,7 +160,7 @@ def plan_training(config: TrainConfig, report_line: ReportLine) -> TrainingPlan:
         playing = None
         if config.objective != "supervised":
             report_line(f"playing for {MEASURED_S:g} s ...")
-            playing = playing_speed(config, workers, run, net, MEASURED_S, report_line)
+            playing = playing_speed(config, devices, run, net, MEASURED_S, report_line)
         report_line(f"learning for {MEASURED_S:g} s a phase ...")
         games = Path(folder) / "games"
         games.mkdir()

@@ -112,16 +112,9 @@ def parse_gpus(
     devices = [device for part in text.split(",") for device in _part(part.strip(), text, gpus)]
     if not may_share and len({device.visible for device in devices}) < len(devices):
         raise ConfigError(
-            f"--gpus {text}: a GPU is named twice; only self-play and training may have two "
-            "workers on one"
+            f"--gpus {text}: a GPU is named twice; only self-play may have two workers on one"
         )
     return devices
-
-
-def one_each(workers: list[Device]) -> list[Device]:
-    """The devices on which a training with such workers learns: each GPU once, in their order."""
-    gpus = {device.visible: device for device in workers if device != CPU}
-    return list(gpus.values()) or workers
 
 
 def _cpu_workers(text: str) -> int:

@@ -13,7 +13,7 @@ from vecchess.errors import ConfigError
 from vecchess.fleet.fleet_run import GamesRefuted, check_executor
 from vecchess.importers.recorded_places import check_places
 from vecchess.ports.prometheus import metrics_endpoint
-from vecchess.runtime.devices import Device, one_each, parse_gpus, seen_among
+from vecchess.runtime.devices import Device, parse_gpus, seen_among
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.runtime.terminal import CleanConsole, note_console
@@ -91,8 +91,7 @@ def train_run(
     wrong; RankLost where a rank is lost; DataError, DeviceError or WorkerDied where the disk, a
     device or a worker fails for good.
     """
-    workers = parse_gpus(config.gpus, may_share=True)
-    devices = one_each(workers)
+    devices = parse_gpus(config.gpus)
     if resume and run_dir is None:
         raise ConfigError("--resume needs --run-dir: which run is to go on?")
     folder = run_dir or Path("runs") / f"train-{datetime.now():%Y%m%d-%H%M%S}"
@@ -104,9 +103,9 @@ def train_run(
             "told --nnodes, --node-rank and --master-addr"
         )
     if place.num_nodes == 1:
-        _check(config, folder, workers, resume)
+        _check(config, folder, devices, resume)
     arguments = (
-        config, folder, workers, resume, quiet, flags, stop or StopSignals(), prints_nothing,
+        config, folder, devices, resume, quiet, flags, stop or StopSignals(), prints_nothing,
     )  # fmt: skip
     return run_ranks(train_rank, arguments, devices, cluster, config.rank_timeout_s)
 
@@ -115,7 +114,7 @@ def train_rank(
     ranks: Ranks,
     config: TrainConfig,
     folder: Path,
-    workers: list[Device],
+    devices: list[Device],
     resume: bool,
     quiet: bool,
     flags: Mapping[str, Any] | None,
@@ -127,7 +126,7 @@ def train_rank(
     given = settings_from_rank0(config, flags, ranks)
     ranks.require_same(given.model_dump_json(exclude=OWN))
     if ranks.is_main and ranks.num_nodes > 1:  # others need none of the files that settings name
-        _check(config, folder, workers, resume)
+        _check(config, folder, devices, resume)
     if launch := launch_id(os.environ):
         ranks.end_soon_if(lambda: bool(stop.reason))
     folder, resume = _shared_folder(folder, given, resume, ranks, launch)
@@ -135,7 +134,7 @@ def train_rank(
     with ranks.timeout(given.rank_timeout_s):  # that of rank 0's settings
         while True:
             try:
-                return _train(ranks, given, folder, workers, resume, quiet, stop, console)
+                return _train(ranks, given, folder, devices, resume, quiet, stop, console)
             except GamesRefuted as error:  # all ranks get it
                 resume = True
                 if ranks.is_main:
@@ -148,7 +147,7 @@ def _train(
     ranks: Ranks,
     given: TrainConfig,
     folder: Path,
-    workers: list[Device],
+    devices: list[Device],
     resume: bool,
     quiet: bool,
     stop: StopSignals,
@@ -166,7 +165,7 @@ def _train(
         config = _with_kept_files(given, run)
         reporter = TrainReporter(config, console if ranks.is_main else None, quiet, status, cost)
         trainer, source = _open_trainer(
-            stack, config, copies, ranks, stop, workers, reporter, console, quiet
+            stack, config, copies, ranks, stop, devices, reporter, console, quiet
         )
         state = TrainerState(trainer, source, _checkpoints(config, run, ranks))
         state.restore()
@@ -215,7 +214,7 @@ def _open_trainer(
     copies: RunCopies,
     ranks: Ranks,
     stop: StopSignals,
-    workers: list[Device],
+    devices: list[Device],
     reporter: TrainReporter,
     console: CleanConsole,
     quiet: bool,
@@ -242,7 +241,7 @@ def _open_trainer(
         reference=None if is_supervised else data,
     )
     stack.enter_context(loader)
-    matches = TrainingMatches(config, run, ranks, seen_among(workers), stop)
+    matches = TrainingMatches(config, run, ranks, seen_among(devices), stop)
     trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
     if is_supervised and data:
         return trainer, DatasetSource(config, ranks, loader, len(data))
@@ -251,7 +250,7 @@ def _open_trainer(
         reporter.note(f"{ranks.hosts[0]} plays alone, {ranks.num_nodes} machines learn")
     if ranks.is_main:
         display = stack.enter_context(ProgressDisplay(console, quiet))
-        player = stack.enter_context(open_executor(trainer, workers, display))
+        player = stack.enter_context(open_executor(trainer, devices, display))
     num_reference = len(data) if data else 0
     return trainer, SelfplaySource(config, copies, ranks, stop, player, num_reference)
 
@@ -306,13 +305,13 @@ def _with_kept_files(config: TrainConfig, run: RunFolder) -> TrainConfig:
     return pinned(run, config).model_copy(update={"data": data})
 
 
-def _check(config: TrainConfig, folder: Path, workers: list[Device], resume: bool) -> None:
+def _check(config: TrainConfig, folder: Path, devices: list[Device], resume: bool) -> None:
     """``check_settings``, with what a run in ``folder`` that goes on has kept."""
     goes_on = resume or launch_id(os.environ)
-    check_settings(_with_kept_files(config, RunFolder(folder)) if goes_on else config, workers)
+    check_settings(_with_kept_files(config, RunFolder(folder)) if goes_on else config, devices)
 
 
-def check_settings(config: TrainConfig, workers: list[Device]) -> None:
+def check_settings(config: TrainConfig, devices: list[Device]) -> None:
     """Raise ConfigError or NetworkError for settings that are wrong, before anything starts."""
     first_sizes(config)
     if config.gate:
@@ -322,8 +321,8 @@ def check_settings(config: TrainConfig, workers: list[Device]) -> None:
         check_executor(config)
         start_table(config.game)
         settings = selfplay_config(config, config.net)
-        share = fitting_share(settings, workers, settings.num_games)
-        check_search(config.tree, share, workers)
+        share = fitting_share(settings, devices, settings.num_games)
+        check_search(config.tree, share, devices)
 
 
 def _shared_folder(
