@@ -52,12 +52,15 @@ async function search(games: { start: string; moves: string[] }[], sims: number)
   return found;
 }
 
-/** Stopped in the second game, then from the first to the last. */
+/** Stops late in the second game or a later one, then compares all: begun anew, the first game ends after the stopped one. */
 async function replay(path: string) {
   const file = (await openAsBlob(path)) as File;
   let [done, first, later, last] = [0, 0, 0, undefined as unknown];
-  /** Late in a game that was begun later: begun anew, the first game ends after it. */
-  const isStopped = () => (done === 0 ? (first += 1) < 0 : (later += 1) > 0.75 * first);
+  const isStopped = () => {
+    if (done === 0) first += 1;
+    else later += 1;
+    return later > 0.75 * first;
+  };
   try {
     for await (const event of compareGames(memory, file, isStopped)) done = event.done;
   } catch (error) {
