@@ -40,7 +40,7 @@ class SearchConfig(Settings):
     """PUCT: value of an unvisited move below its parent's, times the root of the visited prior."""
     root_fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.1
     """PUCT: the same at the root."""
-    policy_temperature: Annotated[float, Field(ge=0.01, le=100)] = 1.0
+    policy_temperature: Annotated[float, Field(ge=0.01, le=100)] = 1.3
     """PUCT: softmax temperature of the network's policy as prior."""
     solve: bool = True
     """Prove wins and losses that follow from mates and tablebases."""

@@ -8,7 +8,7 @@ from pydantic import Field
 from vecchess.config.analysis_settings import EvaluatorConfig
 from vecchess.shapes import MAX_MOVES
 
-LEAST_ELO, MOST_ELO = 700, 2000
+LEAST_ELO, MOST_ELO = 700, 1845
 """Range of ``elo``: where ``uci.go_command`` was measured."""
 
 
@@ -47,7 +47,7 @@ class UciConfig(EvaluatorConfig):
     c_puct_factor: Annotated[float, Field(ge=0, le=1e6)] = 3.894
     fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.33
     root_fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.1
-    policy_temperature: Annotated[float, Field(ge=0.01, le=100)] = 1.0
+    policy_temperature: Annotated[float, Field(ge=0.01, le=100)] = 1.3
     draw_score: Annotated[float, Field(ge=-1, le=1)] = 0.0
     """Worth of a draw to the engine, -1 to 1."""
     syzygy: Path | None = None

@@ -49,10 +49,10 @@ MATERIAL = (
 )
 """Measured with "material" against Stockfish 15.1 at its lowest rating, and against itself."""
 NETWORK = (
-    Level(1170, 16, 0.5),
-    Level(1425, 16, 1.0),
-    Level(1595, 16, 5.0),
-    Level(2000, 64, 5.0),
+    Level(1120, 16, 0.5),
+    Level(1275, 16, 1.0),
+    Level(1485, 16, 5.0),
+    Level(1845, 64, 5.0),
 )
 """Measured with the trained network in the same way (docs/log.md)."""
 
