@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.errors import DataError
 from vecchess.importers.import_folder import open_import_folder
 from vecchess.shapes import NUM_ACTIONS, TARGET_UNIT
 from vecchess.store.records import VALUE_UNIT, GameRecords
@@ -23,17 +24,21 @@ from vecchess.store.sources import find_shards, read_games
 
 
 def blended(games: GameRecords, labels: GameRecords, value: float, policy: float) -> GameRecords:
-    """``games`` with these shares of the labels of the same games, in the same order."""
-    if not np.array_equal(games.offsets, labels.offsets):
-        raise SystemExit("the labels are of other games")
+    """``games`` with these shares of the labels of the same games, in the same order.
+
+    Raises DataError where the labels are of other games.
+    """
+    if not np.array_equal(games.action, labels.action):
+        raise DataError("the labels are of other games")
     kept = (games.visits > 0) & (labels.visits > 0)
     columns = {}
     for name in ("win", "draw"):
         ours, theirs = getattr(games, name), getattr(labels, name)
         columns[name] = np.rint(value * theirs + (1 - value) * ours).astype(np.uint16)
     columns["draw"] = np.minimum(columns["draw"], VALUE_UNIT - columns["win"])
-    for name in ("steps", "visits", "full"):
-        columns[name] = np.where(kept, getattr(games, name), 0)
+    full = games.full | labels.full if policy else games.full
+    for name, column in (("steps", games.steps), ("visits", games.visits), ("full", full)):
+        columns[name] = np.where(kept, column, 0)
     return replace(games, **columns, **_blended_targets(games, labels, policy, kept))
 
 
@@ -80,7 +85,10 @@ def main() -> None:
             chosen = np.isin(games.numbers, labels.numbers)
             games = games.take(np.flatnonzero(chosen))
             own = labels.take(np.searchsorted(labels.numbers, games.numbers))
-            folder.write(blended(games, own, options.value, options.policy))
+            try:
+                folder.write(blended(games, own, options.value, options.policy))
+            except DataError as error:
+                parser.error(f"{options.labels}: {error} than {shard.path}")
             print(f"{len(folder.manifest.entries)} of {len(shards)} shards", flush=True)
 
 
