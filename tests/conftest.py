@@ -40,8 +40,8 @@ sys.dont_write_bytecode = False
 # Nearly all that imports make stays; ``pytest_collection_finish`` enables it again.
 gc.disable()
 
-if os.environ.get("PYTEST_XDIST_WORKER"):
-    torch.set_num_threads(1)
+_NUM_THREADS = 1 if os.environ.get("PYTEST_XDIST_WORKER") else torch.get_num_threads()
+"""Threads of torch's operators at the start of each test."""
 
 # A network of the same sizes and seed is made once in each test process: that takes a second.
 _make_network = cache(create.create_sized)
@@ -81,6 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    torch.set_num_threads(_NUM_THREADS)  # what a test before left may hold for one thread alone
     if time.monotonic() > _deadline_s:
         pytest.skip("the minutes of --minutes are over")
     if _most_seconds(item) > 4 * 60 * (item.config.getoption("--minutes") or math.inf):
