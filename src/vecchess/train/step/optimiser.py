@@ -168,10 +168,11 @@ class Schedule:
 
     def ended_at(self, config: OptimiserConfig, iterations: int, done: float) -> "Schedule":
         """The schedule of a run that is to have ``iterations``: unchanged where it has, else a
-        cosine from the rate at ``done``."""
+        cosine from the rate at ``done``, or from the whole rate where the run had ended."""
         if iterations == self.end:
             return self
-        return replace(self, begin=done, share=self._cosine(config, done), end=iterations)
+        share = 1.0 if self.end <= done < iterations else self._cosine(config, done)
+        return replace(self, begin=done, share=share, end=iterations)
 
     def rate(self, config: OptimiserConfig, done: float) -> float:
         """Share of the learning rate for the update after which ``done`` iterations are done."""
