@@ -7,17 +7,16 @@ Page, what stands there, what is run instead. Every line must apply somewhere in
 from pathlib import Path
 
 SCALE = [
-    # 10 minutes of Stockfish, and 43 of learning
-    ("docs/tutorial.md", "--games 6000 --nodes 500", "--games 6 --nodes 50"),
+    # ten minutes of learning
     (
         "docs/tutorial.md",
-        "--net tiny --gpus cpu --run-dir runs/pupil",
-        "--net tiny --gpus cpu --run-dir runs/pupil --iterations 3 --epochs 1 --eval-games 10 "
-        "--batch-size 64",
+        "--eval-every 5",
+        "--eval-every 2 --eval-games 4 --iterations 2 --positions-per-iter 640 --seats 16 --sims 4 "
+        "--max-plies 60",
     ),
     (
         "docs/tutorial.md",
-        "runs/pupil/nets/pupil-s415744-d565975.safetensors",
+        "runs/pupil/nets/pupil-s279040-d186076.safetensors",
         "$(ls -t runs/pupil/nets/pupil-s*.safetensors | head -1)",
     ),
     # what searches

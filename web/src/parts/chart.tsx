@@ -174,7 +174,8 @@ function yRange(props: ChartProps, low: number | null, high: number | null): [nu
   return [a === props.from ? a : a - room, b === props.to ? b + 0.01 * room : b + room];
 }
 
-const labels = (say: (value: number) => string) => (_: uPlot, splits: number[]) => splits.map((value) => say(value));
+/** A logarithmic axis has grid lines without a number, null, between those with one. */
+const labels = (say: (value: number) => string) => (_: uPlot, splits: (number | null)[]) => splits.map((value) => (value === null ? "" : say(value)));
 
 function axis(size: number): uPlot.Axis {
   return {
