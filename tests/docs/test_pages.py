@@ -99,14 +99,6 @@ def test_settings_are_settings() -> None:
         build(TrainConfig if is_training else SelfplayConfig, values | told)
 
 
-def test_the_settings_that_the_tutorial_shows_are_those_it_uses() -> None:
-    file = ROOT / "bench" / "learning" / "stockfish.toml"
-    shown = [b for b in blocks_of(ROOT / "docs" / "tutorial.md") if b.language == "toml"]
-    assert [tomllib.loads(block.text) for block in shown] == [tomllib.loads(file.read_text())]
-    used = [c for b in blocks_of(ROOT / "docs" / "tutorial.md") for c in b.commands]
-    assert any(f"--config {file.relative_to(ROOT)}" in command for command in used)
-
-
 def test_json_is_json() -> None:
     for block in blocks("json"):
         json.loads(block.text)
