@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import vecchess
 from tests.system.commands import inside
+from vecchess.machine_limits import num_cores
 from vecchess.store import status_file
 from vecchess.store.sources import read_games
 
@@ -106,11 +108,13 @@ def test_a_training_tells_where_its_network_is(
     told: list[dict[str, object]] = []
     net = tmp_path / "net.toml"
     net.write_text("blocks = 1\nchannels = 32\n")
+    torch.set_num_threads(num_threads := num_cores() + 1)
     run = vecchess.train(
         str(net), iterations=1, positions_per_iter=160, seats=4, batch_size=64, sims=2,
         eval_games=2, run_dir=tmp_path / "run", on_progress=told.append, **SHORT,
     )  # fmt: skip
     assert capfd.readouterr() == ("", "")
+    assert torch.get_num_threads() == num_threads
     assert run.net.is_file()
     assert run.summary["iterations"] == 1
     assert {"playing", "learning", "done"} <= {status["state"] for status in told}

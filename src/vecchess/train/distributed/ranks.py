@@ -237,37 +237,46 @@ def join_ranks(
     ``ControlPlane``. Raises ConfigError with one line where ranks do not come together.
     """
     see_only(device)
-    if info.starter == "srun":  # each task has cores of its own
-        torch.set_num_threads(num_cores())
-    else:
-        torch.set_num_threads(max(1, num_cores() // info.local_world_size))
-    torch_device, on_gpu = torch.device(device.name), device != CPU
-    if info.world_size == 1:
-        yield Ranks.alone(torch_device)
-        return
-    require_backend(device)
-    if on_gpu:
-        torch.cuda.set_device(device.name)
-    store = store or open_store(info, start_s)
-    group_store = store.clone()  # type: ignore[attr-defined]
-    facts = (
-        f"vecchess {__version__}, {info.world_size} ranks, {info.local_world_size} on a machine, "
-        f"kind of device {torch_device.type}"
-    )
-    control = ControlPlane(store, info, facts, failed_children)
-    ranks = Ranks(info, torch_device, control, timeout_s)
-    release = None if on_gpu else hold_failing_threads()
+    with _cores_of_rank(info):
+        torch_device, on_gpu = torch.device(device.name), device != CPU
+        if info.world_size == 1:
+            yield Ranks.alone(torch_device)
+            return
+        require_backend(device)
+        if on_gpu:
+            torch.cuda.set_device(device.name)
+        store = store or open_store(info, start_s)
+        group_store = store.clone()  # type: ignore[attr-defined]
+        facts = (
+            f"vecchess {__version__}, {info.world_size} ranks, {info.local_world_size} on a "
+            f"machine, kind of device {torch_device.type}"
+        )
+        control = ControlPlane(store, info, facts, failed_children)
+        ranks = Ranks(info, torch_device, control, timeout_s)
+        release = None if on_gpu else hold_failing_threads()
+        try:
+            with ranks.sharing_errors():
+                control.meet(start_s)
+                open_group(info, torch_device, group_store, control, start_s)
+                yield ranks
+                ranks.barrier()
+            close_group(is_whole=True)
+            if release is not None:
+                release()
+        except BaseException:
+            close_group(is_whole=False)
+            raise
+        finally:
+            control.close()
+
+
+@contextmanager
+def _cores_of_rank(info: RankInfo) -> Iterator[None]:
+    """Let torch compute with as many threads as this rank has cores, for a block."""
+    before = torch.get_num_threads()
+    num_ranks = 1 if info.starter == "srun" else info.local_world_size  # its tasks have cores each
+    torch.set_num_threads(max(1, num_cores() // num_ranks))
     try:
-        with ranks.sharing_errors():
-            control.meet(start_s)
-            open_group(info, torch_device, group_store, control, start_s)
-            yield ranks
-            ranks.barrier()
-        close_group(is_whole=True)
-        if release is not None:
-            release()
-    except BaseException:
-        close_group(is_whole=False)
-        raise
+        yield
     finally:
-        control.close()
+        torch.set_num_threads(before)
