@@ -7,7 +7,7 @@ Page, what stands there, what is run instead. Every line must apply somewhere in
 from pathlib import Path
 
 SCALE = [
-    # ten minutes of learning
+    # minutes of learning
     (
         "docs/tutorial.md",
         "--eval-every 5",

@@ -171,7 +171,7 @@ class Schedule:
         cosine from the rate at ``done``, or from the whole rate where the run had ended."""
         if iterations == self.end:
             return self
-        share = 1.0 if self.end <= done < iterations else self._cosine(config, done)
+        share = 1.0 if done >= self.end else self._cosine(config, done)
         return replace(self, begin=done, share=share, end=iterations)
 
     def rate(self, config: OptimiserConfig, done: float) -> float:
