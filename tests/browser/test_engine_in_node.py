@@ -9,7 +9,7 @@ import chess
 import numpy as np
 import pytest
 
-from tests.browser.engine import NodeEngine, require_engine, server_hash, settings
+from tests.browser.engine import NodeEngine, played_run, require_engine, server_hash, settings
 from vecchess.analysis.parse_position import position_reached, request_at
 from vecchess.config import DEFAULT_NET, TreeConfig, build
 from vecchess.dash.play.play_game import game_facts, read_game, read_text
@@ -63,7 +63,7 @@ def network() -> OpenNetwork:
 
 @pytest.mark.parametrize("name", ["policy", "gumbel", "puct"])
 def test_games_are_those_of_the_server(node: NodeEngine, name: str) -> None:
-    count = 24 if name == "policy" else 3
+    count = 24 if name == "policy" else 1
     seen = node.ask(name, "games", count=count)
     plies, digest = server_hash(settings(name), count)
     assert (seen["games"], seen["plies"]) == (count, plies)
@@ -185,19 +185,9 @@ def test_what_is_no_game_is_refused(node: NodeEngine, text: str, said: str) -> N
     assert said in node.ask("policy", "read", texts=[text])["error"]
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory, node: NodeEngine) -> dict[str, Path]:
-    """A run of each way to play, with its games as PGN."""
-    from tests.browser.engine import played_run
-
-    return {name: played_run(tmp_path_factory.mktemp(name), name) for name in ("policy", "gumbel")}
-
-
-@pytest.mark.parametrize("name", ["policy", "gumbel"])
-def test_recorded_games_are_played_again(
-    node: NodeEngine, runs: dict[str, Path], name: str, tmp_path: Path
-) -> None:
-    run = runs[name]
+@pytest.mark.parametrize("name", ["policy", pytest.param("gumbel", marks=pytest.mark.slow)])
+def test_recorded_games_are_played_again(node: NodeEngine, name: str, tmp_path: Path) -> None:
+    run = played_run(tmp_path, name)
     (shard,) = run.glob("games/*.npz")
     for file in (shard, run / "games.pgn"):
         seen = node.ask(name, "replay", path=str(file))

@@ -123,7 +123,9 @@ def players(store: Store, num: int) -> Iterator[list[dict[str, Any]]]:
             thread.join()
 
 
-@pytest.mark.parametrize(("num_players", "share"), [(1, 0.0), (2, 0.5)])
+@pytest.mark.parametrize(
+    ("num_players", "share"), [pytest.param(1, 0.0, marks=pytest.mark.slow), (2, 0.5)]
+)
 def test_generations_are_those_of_one_machine(
     num_players: int, share: float, tmp_path: Path, alone: list[str]
 ) -> None:

@@ -10,7 +10,7 @@ from vecchess.fleet.block_player import KNOWN_DIGEST, digest_of_known_block
 from vecchess.runtime.devices import CPU
 
 
-@pytest.mark.parametrize("backend", ["auto", "reference"])
+@pytest.mark.parametrize("backend", ["auto", pytest.param("reference", marks=pytest.mark.slow)])
 def test_each_backend_plays_them(backend: str, tmp_path: Path) -> None:
     config = build(ContributeConfig, {"threads": 1, "backend": backend})
     digest = digest_of_known_block(config, [CPU], tmp_path, Quiet())

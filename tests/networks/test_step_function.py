@@ -45,6 +45,7 @@ def test_a_state_keeps_its_type() -> None:
     assert [tensor.dtype for tensor in leaves(rounded)] == [torch.bfloat16]
 
 
+@pytest.mark.slow
 @COMPILES
 def test_a_compiled_step_computes_the_same_in_any_slot() -> None:
     net = f"{HERE}:leaking?compile=yes"

@@ -29,6 +29,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_games_of_all_workers_are_replayed_with_the_runs_own_weights(run_dir: Path) -> None:
     done = inside("replay", run_dir, "--verify-all", 4, "--json")
     assert last_json(done)["identical"] == 4

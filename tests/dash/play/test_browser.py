@@ -130,6 +130,7 @@ def _mates_after(board: chess.Board, reply: chess.Move, moves: int) -> bool:
     return found
 
 
+@pytest.mark.slow
 def test_a_whole_game_to_mate(browser: Browser, address: str) -> None:
     with opened(browser, address) as page:
         player = Player(page)

@@ -305,6 +305,7 @@ def test_networks_without_spikes_say_so(table: Table) -> None:
     assert seen["policy"] == []
 
 
+@pytest.mark.slow
 def test_a_module_of_the_user_plays(table: Table) -> None:
     event = table.events("/move", network=MODULE, sims=0)[-1]
     assert len(event["game"]["plies"]) == 2, event
