@@ -73,13 +73,15 @@ def test_a_report_answers_what_the_pages_ask(tmp_path: Path) -> None:
     assert state_of(made.path) == before, "a view only reads"
 
 
-def test_costs_are_told(tmp_path: Path) -> None:
+def test_cost_and_memory_are_told(tmp_path: Path) -> None:
     made = training_run(tmp_path / "a")
-    made.measure("publish", 4, 90, net="x", sha256="ab", cost={"core_s": 7200, "wall_s": 60})
+    spent = {"cost": {"core_s": 7200, "wall_s": 60}, "memory_bytes": 412_345_678}
+    made.measure("publish", 4, 90, net="x", sha256="ab", **spent)
     (made.path / "eval").mkdir()
     curve = [{"player": "x", "elo": 100, "cost": {"core-hours": 2.0}}]
     (made.path / "eval" / "cost.json").write_text(json.dumps({"curve": curve}))
     assert facts_of(made.path)["cost"] == "2 core-hours in 0:01:00"
+    assert facts_of(made.path)["memory"] == "412 MB"
     assert answers_of(made.path)["/api/runs/a/costs"] == curve
 
 

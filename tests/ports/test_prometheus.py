@@ -35,7 +35,7 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 GPU = {"util": 0.9, "memory_mb": 12.0, "name": "H200"}
 FACTS: dict[str, Any] = {
     "state": "playing", "games": 12, "target": 64, "iteration": 2, "restarts": 1,
-    "blocks_checked": 3, "unwritten_games": 5, "disk_free_bytes": 7 << 30,
+    "blocks_checked": 3, "unwritten_games": 5, "memory_bytes": 3 << 30, "disk_free_bytes": 7 << 30,
     "learning": {"loss": 2.5}, "workers": [WORKER, WORKER | {"index": 2, "gpu": GPU}],
 }  # fmt: skip
 
@@ -76,6 +76,7 @@ def test_what_it_tells() -> None:
         assert told["vecchess_train_loss"] == {"": 2.5}
         assert told["vecchess_blocks_checked"] == {"": 3}
         assert told["vecchess_unwritten_games"] == {"": 5}
+        assert told["vecchess_memory_bytes"] == {"": 3 << 30}
         assert told["vecchess_disk_free_bytes"] == {"": 7 << 30}
         assert told["vecchess_saving_age_seconds"]["2 gpu 1"] == 12.5
         facts["games"] = 13

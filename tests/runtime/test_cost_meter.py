@@ -1,4 +1,4 @@
-"""Processor time of process trees, and energy by counters that are made up."""
+"""Processor time and memory of process trees, and energy by counters that are made up."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vecchess.runtime import cost_meter
-from vecchess.runtime.cost_meter import Cost, CostMeter, core_seconds
+from vecchess.runtime.cost_meter import Cost, CostMeter, core_seconds, resident_bytes
 
 pytestmark = pytest.mark.plain
 SPIN = "import time\nwhile time.process_time() < 0.2: pass\n"
@@ -66,6 +66,20 @@ def test_a_process_under_two_others_counts_once(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_process_that_is_gone_counts_nothing() -> None:
     assert core_seconds([2**22 + 1]) >= 0
+    assert not resident_bytes([2**22 + 1])
+
+
+@LINUX
+def test_the_memory_of_children_counts() -> None:
+    program = "import sys\nheld = bytearray(b'1') * 10**8\nprint(flush=True)\nsys.stdin.read()"
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        alone, both = resident_bytes([child.pid]) or 0, resident_bytes([os.getpid()]) or 0
+        child.communicate()
+    assert 10**8 < alone < 2 * 10**8
+    assert both > alone + 10**7
 
 
 class Packages:

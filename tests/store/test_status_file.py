@@ -66,7 +66,7 @@ def test_nothing_is_known_at_first(run: RunFolder) -> None:
     with StatusWriter(run, "train") as status:
         first = wait_for(run, "state", "starting")
         status.finish(SUMMARY)
-    for name in ("started_unix", "updated_unix", "pid", "host", "disk_free_bytes"):
+    for name in ("started_unix", "updated_unix", "pid", "host", "memory_bytes", "disk_free_bytes"):
         assert first.pop(name)
     assert first == {
         "schema": 1, "kind": "train", "state": "starting", "why": "", "net": "", "iteration": 0,

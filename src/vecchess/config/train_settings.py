@@ -79,7 +79,8 @@ class OptimiserConfig(Settings):
     """Learning rate of the value head; 0: the same."""
     lr_schedule: Literal["constant", "cosine"] = "cosine"
     """"cosine" falls to ``lr_final`` over the run. A run that is resumed with other ``iterations``
-    goes on from the rate that it has, and falls to ``lr_final`` at the new end."""
+    before its end goes on from the rate that it has, after its end it begins anew at ``lr``; either
+    falls to ``lr_final`` at the new end."""
     lr_final: Annotated[float, Field(ge=0, le=1)] = 0.05
     """Share of the learning rate at the end of a cosine."""
     warmup: Annotated[float, Field(ge=0, le=1)] = 0.01

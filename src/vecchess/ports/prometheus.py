@@ -117,6 +117,8 @@ def families(status: Status) -> "Iterator[GaugeMetricFamily]":
     checked = status["blocks_checked"]
     yield gauge("blocks_checked", "Blocks of players that the learner played again", checked)
     yield gauge("unwritten_games", "Finished games not recorded on disk", status["unwritten_games"])
+    if (memory := status["memory_bytes"]) is not None:
+        yield gauge("memory_bytes", "Resident memory of the run's processes", memory)
     if (free := status["disk_free_bytes"]) is not None:
         yield gauge("disk_free_bytes", "Free space where the run's folder lies", free)
     for key in LEARNING_GAUGES:

@@ -1,4 +1,5 @@
-"""What work costs: processor time of processes and their descendants, time of GPUs, energy.
+"""What work costs: processor time of processes and their descendants, time of GPUs, energy; and the
+memory that these processes have.
 
 Energy is that of whole devices, whichever program uses them: of GPUs by NVML, of processors by
 RAPL (``/sys/class/powercap``), which only root may read on most systems. Decision 230.
@@ -111,10 +112,10 @@ class CostMeter:
         gpu_stats: GpuStats | None = None,
     ) -> None:
         """``pids``: processes that count with all their descendants, also those that end."""
-        self._pids, self._num_gpus = list(pids), num_gpus
+        self.pids, self._num_gpus = list(pids), num_gpus
         self._lock = Lock()
         self._start = monotonic()
-        self._first_core_s = self._last_core_s = core_seconds(self._pids)
+        self._first_core_s = self._last_core_s = core_seconds(self.pids)
         stats = gpu_stats or GpuStats()
         self._gpus = _EnergyCounter(lambda: _gpu_joules(stats, gpu_uuids, num_gpus))
         self._packages = _EnergyCounter(lambda: _package_joules(powercap))
@@ -123,7 +124,7 @@ class CostMeter:
         """The cost so far. Any thread may call it."""
         with self._lock:
             wall_s = monotonic() - self._start
-            self._last_core_s = max(self._last_core_s, core_seconds(self._pids))
+            self._last_core_s = max(self._last_core_s, core_seconds(self.pids))
             core_s = self._last_core_s - self._first_core_s
             joules = self._gpus.read(), self._packages.read()
             return Cost(wall_s, core_s, self._num_gpus * wall_s, *joules)
@@ -160,15 +161,28 @@ def core_seconds(pids: Iterable[int]) -> float:
     if not (PROC / "self" / "stat").is_file():
         times = os.times()
         return sum(times[:4])
-    ticks, seen = 0, set[int]()
-    waiting = list(pids)
+    return sum(map(_ticks, _with_descendants(pids))) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pids: Iterable[int]) -> int | None:
+    """Resident memory of processes and of their descendants; what some of them share counts for
+    each. None without /proc."""
+    if not (PROC / "self" / "statm").is_file():
+        return None
+    texts = (_text(PROC / str(pid) / "statm").split() for pid in _with_descendants(pids))
+    return sum(int(words[1]) for words in texts if words) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _with_descendants(pids: Iterable[int]) -> Iterator[int]:
+    """Each process once; before its children are looked for, so that the time of one that ends
+    meanwhile counts later."""
+    seen, waiting = set[int](), list(pids)
     while waiting:
         pid = waiting.pop()
         if pid not in seen:
             seen.add(pid)
-            ticks += _ticks(pid)  # before its children: one that ends meanwhile counts later
+            yield pid
             waiting += _children(pid)
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _ticks(pid: int) -> int:

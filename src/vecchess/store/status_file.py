@@ -22,6 +22,7 @@ from typing import Any, Literal, Self
 from vecchess import __version__
 from vecchess.errors import DataError, VecchessError
 from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.cost_meter import resident_bytes
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import RunLog
 
@@ -31,6 +32,9 @@ INTERVAL_S = 1.0
 NUM_NOTES = 20
 ReadCost = Callable[[], dict[str, Any] | None]
 """Returns what the run has cost so far, plain values for JSON; None where that is not known."""
+ReadMemory = Callable[[], int | None]
+"""Returns the resident memory of the run's processes on this machine, in bytes; None where not
+known."""
 State = Literal["starting", "playing", "learning", "evaluating", "done", "stopped", "failed"]
 
 
@@ -46,11 +50,13 @@ class StatusWriter:
         run: RunFolder,
         kind: Literal["selfplay", "train"],
         read_cost: ReadCost = lambda: None,
+        read_memory: ReadMemory = lambda: resident_bytes([os.getpid()]),
         on_status: Callable[[dict[str, Any]], object] = lambda status: None,
     ) -> None:
-        """Write nothing yet. ``read_cost``: called by another thread; ``on_status``: about once a
-        second by those that update the status, and at the end."""
-        self._run, self._read_cost, self._on_status = run, read_cost, on_status
+        """Write nothing yet. ``read_cost``, ``read_memory``: called by another thread;
+        ``on_status``: about once a second by those that update the status, and at the end."""
+        self._run, self._on_status = run, on_status
+        self._read_cost, self._read_memory = read_cost, read_memory
         self._next_call = 0.0
         self.log = RunLog(run.path)
         """Gets the beginning and the end of the run, and every note."""
@@ -80,6 +86,7 @@ class StatusWriter:
             "blocks_checked": 0,
             "unwritten_games": 0,
             "cost": None,
+            "memory_bytes": None,
             "disk_free_bytes": None,
         }
         self._ended = Event()
@@ -158,7 +165,7 @@ class StatusWriter:
                 return
 
     def _write(self, durably: bool) -> None:
-        self._replace({"cost": self._read_cost()})
+        self._replace({"cost": self._read_cost(), "memory_bytes": self._read_memory()})
         data = (json.dumps(self.facts) + "\n").encode()
         write_atomically(self._run.path / STATUS_FILE, data, durably)
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from vecchess.errors import DataError
-from vecchess.runtime.cost_meter import Cost, CostMeter
+from vecchess.runtime.cost_meter import Cost, CostMeter, resident_bytes
 from vecchess.runtime.devices import gpu_uuid
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.status_file import STATUS_FILE
@@ -53,6 +53,10 @@ class RunCost:
         if self._before is None:
             return None
         return self._before.then(self._meter.read().beside(self._others))
+
+    def memory_bytes(self) -> int | None:
+        """Resident memory of the run's processes on this machine, now; None where not known."""
+        return resident_bytes(self._meter.pids)
 
     def facts(self) -> dict[str, Any] | None:
         """``total`` as plain values for JSON."""

@@ -285,7 +285,8 @@ def _open_run(
         if ranks.is_main:
             run.create()
             stack.enter_context(run.locked())
-            status = stack.enter_context(StatusWriter(run, "train", cost.facts, stop.on_status))
+            writer = StatusWriter(run, "train", cost.facts, cost.memory_bytes, stop.on_status)
+            status = stack.enter_context(writer)
             address = config.metrics_host, config.metrics_port
             stack.enter_context(metrics_endpoint(*address, lambda: status.facts))
             if not (resume and has_pins(run)):

@@ -217,11 +217,13 @@ class TrainReporter:
             self.cost.set_others([each for each in others if each])
 
     def log_publish(self, net: PublishedNet) -> None:
-        """Log a network that was published, and what the run has cost so far."""
-        cost = None if self.cost is None else self.cost.facts()
+        """Log a network that was published, what the run has cost so far, and its memory."""
+        facts: dict[str, Any] = {"cost": None, "memory_bytes": None}
+        if self.cost is not None:
+            facts = {"cost": self.cost.facts(), "memory_bytes": self.cost.memory_bytes()}
         if self.status is not None:
             self.status.update(net=net.file.name)
-        self._write("publish", {"net": net.name, "sha256": net.sha256, "cost": cost})
+        self._write("publish", {"net": net.name, "sha256": net.sha256} | facts)
 
     def log_evaluation(self, facts: dict[str, Any]) -> None:
         """Log and print the network's errors on held-out positions, if there are any."""

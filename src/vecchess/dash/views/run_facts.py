@@ -34,6 +34,7 @@ def facts(view: RunView) -> list[Fact]:
         ("began", _date(began_unix(view))),
         ("took", as_clock(seconds) if seconds else ""),
         ("cost", _cost(view)),
+        ("memory", _memory(view)),
         ("devices", _devices(now.devices) or str(view.config.get("gpus", ""))),
         ("host", now.host),
         ("network", _network(view)),
@@ -82,6 +83,12 @@ def _cost(view: RunView) -> str:
     """What a training had cost when its newest network was published."""
     cost = Cost.from_dict((view.series.last("publish") or {}).get("cost"))
     return "" if cost is None else str(cost)
+
+
+def _memory(view: RunView) -> str:
+    """Resident memory of a training when its newest network was published."""
+    memory = (view.series.last("publish") or {}).get("memory_bytes")
+    return f"{memory / 1e6:,.0f} MB" if isinstance(memory, int) else ""
 
 
 def _devices(devices: list[str]) -> str:
