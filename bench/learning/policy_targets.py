@@ -1,0 +1,104 @@
+"""Policy targets of searches: what of them a network has not learnt, and what is chance.
+
+    python bench/learning/policy_targets.py RUN --net FILE --sims 16 32 64
+
+Searches positions of a run's newest games with one network, each several times with other random
+numbers. Prints one JSON object for each number of simulations, in nats: ``cross_entropy`` of the
+network's own policy to the targets is ``entropy`` of a target, plus ``chance``, the part by which
+targets of one position differ, plus ``to_learn``, the divergence of their mean from the policy,
+which a better network would not have. ``same_move``: how often two targets prefer the same move;
+``policy_has_it``: how often that is the policy's first.
+"""
+
+import argparse
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vecchess.bench.search import open_evaluator
+from vecchess.chess.position import Positions
+from vecchess.config import TreeConfig
+from vecchess.inference.open_network import OpenNetwork
+from vecchess.search.batch_search import BatchSearch, SearchResults
+from vecchess.shapes import NUM_ACTIONS
+from vecchess.store.replay_positions import replay_moves
+from vecchess.store.sources import read_games
+
+Policies = NDArray[np.float64]
+LEAST = 1e-9
+
+
+def main() -> None:
+    """Draw positions, search them, compare."""
+    options = _options()
+    records = read_games(options.games).by_number()
+    records = records.take(np.arange(records.num_games)[-options.last :])
+    rng = np.random.default_rng(options.seed)
+    plies = rng.choice(len(records.action), options.positions, replace=False)
+    positions = replay_moves(records).positions[np.sort(plies)]
+    evaluator = open_evaluator(options.net, options.positions, options.gpus)
+    for sims in options.sims:
+        config = TreeConfig.model_validate({"search": "gumbel", "sims": sims})
+        found = _compare(*_targets(config, evaluator, positions, options))
+        print(json.dumps({"sims": sims, "positions": len(positions)} | found), flush=True)
+
+
+def _targets(
+    config: TreeConfig, evaluator: OpenNetwork, positions: Positions, options: argparse.Namespace
+) -> tuple[Policies, Policies]:
+    """float64[draws, B, 4672] targets and float64[B, 4672] the network's policy."""
+    size = len(positions)
+    search = BatchSearch(config, evaluator.backend, size, num_planes=evaluator.num_planes)
+    targets, policy = np.zeros((options.draws, size, NUM_ACTIONS)), np.zeros((size, NUM_ACTIONS))
+    for draw, target in enumerate(targets):
+        found: SearchResults = search.run(
+            positions, seed=draw, numbers=np.arange(size), temperature=options.temperature,
+            explore=True,
+        )  # fmt: skip
+        rows = np.repeat(np.arange(size), np.diff(found.target_offsets))
+        target[rows, found.target_action] = found.target_prob
+        rows = np.repeat(np.arange(size), np.diff(found.edge_offsets))
+        policy[rows, found.edge_action] = found.edge_prior
+    return targets / targets.sum(2, keepdims=True), policy / policy.sum(1, keepdims=True)
+
+
+def _compare(targets: Policies, policy: Policies) -> dict[str, float]:
+    draws, mean = len(targets), targets.mean(0)
+    entropy = _cross_entropy(targets, targets)
+    # that of the mean of some draws is too small, as a variance is
+    chance = (_cross_entropy(mean, mean) - entropy) * draws / (draws - 1)
+    best = targets.argmax(2)
+    facts = {
+        "cross_entropy": (crossed := _cross_entropy(targets, policy)),
+        "entropy": entropy,
+        "chance": chance,
+        "to_learn": crossed - entropy - chance,
+        "same_move": np.mean([(one == other).mean() for one, other in combinations(best, 2)]),
+        "policy_has_it": (best == policy.argmax(1)).mean(),
+    }
+    return {name: round(float(value), 3) for name, value in facts.items()}
+
+
+def _cross_entropy(targets: Policies, policy: Policies) -> float:
+    return float(-(targets * np.log(np.maximum(policy, LEAST))).sum(-1).mean())
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("games", type=Path, nargs="+")
+    parser.add_argument("--net", required=True)
+    parser.add_argument("--sims", type=int, nargs="+", default=[16])
+    parser.add_argument("--draws", type=int, default=8)
+    parser.add_argument("--temperature", type=float, default=0.5)
+    parser.add_argument("--last", type=int, default=200, help="newest games alone")
+    parser.add_argument("--positions", type=int, default=512)
+    parser.add_argument("--gpus", default="cpu")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
