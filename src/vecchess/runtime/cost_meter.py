@@ -174,8 +174,8 @@ def resident_bytes(pids: Iterable[int]) -> int | None:
 
 
 def _with_descendants(pids: Iterable[int]) -> Iterator[int]:
-    """Each process once; before its children are looked for, so that the time of one that ends
-    meanwhile counts later."""
+    """Yields each process once, before it looks for its children: the time of a child that ends
+    meanwhile is missed now and counts later."""
     seen, waiting = set[int](), list(pids)
     while waiting:
         pid = waiting.pop()
