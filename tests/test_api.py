@@ -97,7 +97,7 @@ def test_a_run_stops_where_the_caller_says_so_and_goes_on_later(tmp_path: Path) 
     run = tmp_path / "run"
     games = vecchess.selfplay("material", 10**5, run_dir=run, on_progress=stop_soon, **SHORT)
     assert 0 < games.num_games < 10**5
-    more = vecchess.selfplay("material", games.num_games + 4, run_dir=run, resume=True, **SHORT)
+    more = vecchess.selfplay("material", games.num_games + 4, run_dir=run, resume=True)
     assert more.num_games >= games.num_games + 4
 
 

@@ -207,6 +207,22 @@ def test_a_table_has_to_be_one(tmp_path: Path) -> None:
         load({"max_plies": 5}, file)
 
 
+def test_settings_of_a_run_that_goes_on_take_the_place_of_defaults(tmp_path: Path) -> None:
+    before, file = tmp_path / "config.toml", tmp_path / "c.toml"
+    begun = load({"games": 7, "seed": 5, "max_plies": 50, "random_plies": 2})
+    before.write_text(to_toml(begun))
+    file.write_text("games = 9\n[game]\nrandom_plies = 3\n")
+    config = load_config(SelfplayConfig, {"slots": 3}, file, {}, before)
+    game = begun.game.model_copy(update={"random_plies": 3})
+    assert config == begun.model_copy(update={"games": 9, "slots": 3, "game": game})
+    file.write_text("game = 3\n")
+    with pytest.raises(ConfigError, match=r"c.toml: game must be a table"):
+        load_config(SelfplayConfig, {}, file, {}, before)
+    before.write_text("gamess = 9\n")
+    with pytest.raises(ConfigError, match=r"config.toml: .*gamess"):
+        load_config(SelfplayConfig, {}, None, {}, before)
+
+
 def test_a_file_may_be_a_pipe(tmp_path: Path) -> None:
     """As ``--config <(...)`` is, and /dev/stdin."""
     pipe = tmp_path / "c.toml"

@@ -71,7 +71,8 @@ def selfplay(
     """Play games of a network against itself, as ``vecchess selfplay``; returns all games.
 
     run_dir: the run's folder or URL, which stays; None: a temporary one, which is removed. resume:
-    go on with the run there. config: a TOML file of settings. settings: as flags, ``sims=16``.
+    go on with the run there, as ``train`` does. config: a TOML file of settings. settings: as
+    flags, ``sims=16``.
 
     Raises ConfigError or NetworkError for settings that will not do, DataError where the disk
     refuses or no game was finished, WorkerDied when a worker dies again and again.
@@ -84,10 +85,10 @@ def selfplay(
     if resume and run_dir is None:
         raise ConfigError("resume needs run_dir: the folder of the run to resume")
     given = {"net": str(net), "games": games, **settings}
-    resolved = _resolved(SelfplayConfig, given, config)
     with TemporaryDirectory(prefix="vecchess-") as temporary:
         place, caller = str(run_dir or Path(temporary) / "run"), _Caller(on_progress)
         with learner_copy(place, resume, no_report) as folder:
+            resolved = _resolved(SelfplayConfig, given, config, folder if resume else None)
             play_run(
                 resolved, folder, resume, Console(quiet=True), True, caller, executor_for(resolved)
             )
@@ -118,22 +119,20 @@ def train(
     """Train a network, as ``vecchess train``; settings as flags, ``iterations=3``.
 
     net: tiny, small, base, large, sizes or a network to go on from; None: tiny. run_dir: the run's
-    folder or URL, None: a new one in ``runs``. resume: go on with the run there, with its settings.
+    folder or URL, None: a new one in ``runs``. resume: go on with the run there, with its settings
+    where neither ``config`` nor ``settings`` say otherwise.
 
     Raises ConfigError, NetworkError or DataError where settings or data will not do; RankLost,
     DeviceError or WorkerDied where ranks, a device or a worker fail for good.
     """
     prepare_environment()
-    from vecchess.store.run_folder import RunFolder
     from vecchess.store.run_mirror import learner_copy
     from vecchess.train.run_train import train_run
 
     given = {"net": None if net is None else str(net), **settings}
     place = learner_copy(str(run_dir), resume, no_report) if run_dir else nullcontext()
     with place as folder:
-        if resume and folder is not None and config is None:
-            config = RunFolder.existing(folder).config
-        resolved = _resolved(TrainConfig, given, config)
+        resolved = _resolved(TrainConfig, given, config, folder if resume else None)
         summary = train_run(
             resolved, folder, resume, True, stop=_Caller(on_progress), prints_nothing=True
         )
@@ -190,16 +189,27 @@ def match(
 
 
 def _resolved(
-    model: type[ModelT], given: dict[str, Any], config: str | Path | None = None
+    model: type[ModelT],
+    given: dict[str, Any],
+    config: str | Path | None = None,
+    resumed: Path | None = None,
 ) -> ModelT:
-    """The settings; the environment's are left out. Raises ConfigError for an unknown one."""
+    """The settings, over those of the run that is resumed; the environment's are left out.
+
+    Raises ConfigError for an unknown one, and where there is no run.
+    """
     known = [name for name, *_ in leaf_fields(model)]
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             hint = f'; did you mean "{near[0]}"?' if near else ""
             raise ConfigError(f'unknown setting "{name}"{hint}')
-    return load_config(model, given, None if config is None else Path(config), environ={})
+    before = None
+    if resumed is not None:
+        from vecchess.store.run_folder import RunFolder
+
+        before = RunFolder.existing(resumed).config
+    return load_config(model, given, None if config is None else Path(config), {}, before)
 
 
 class _Caller(StopSignals):

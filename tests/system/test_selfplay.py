@@ -264,9 +264,14 @@ def test_killing_the_parent_leaves_what_was_finished(tmp_path: Path) -> None:
     assert_each_game_once(run, NUM_LONG)
 
 
-def test_a_run_is_not_made_shorter(reference: Path) -> None:
+@pytest.mark.parametrize("by_file", [False, True])
+def test_a_run_is_not_made_shorter(reference: Path, tmp_path: Path, by_file: bool) -> None:
+    """By a flag, or by a file, which says nothing of the run's other settings."""
+    file = tmp_path / "shorter.toml"
+    file.write_text("games = 3\n")
+    given = ["--config", file] if by_file else ["--games", 3]
     settings, status = ((reference / n).read_bytes() for n in ("config.toml", "status.json"))
-    fewer = inside("selfplay", "--resume", "--games", 3, "--run-dir", reference)
+    fewer = inside("selfplay", "--resume", *given, "--run-dir", reference)
     assert fewer.returncode == 2
     assert "12 games already: --games 3 is fewer" in fewer.stderr
     assert (reference / "config.toml").read_bytes() == settings

@@ -71,7 +71,9 @@ def test_a_stopped_run_resumes_to_the_same_result(
     wanted = 1 if number == signal.SIGTERM else 3
     said = _stopped([*QUICK, *little, "--loaders", 1], run, number, wanted)
     assert f"--run-dir {run} --resume" in " ".join(said.split())
-    assert inside("train", "--run-dir", run, "--resume", "--loaders", 0).returncode == 0
+    later = tmp_path / "later.toml"
+    later.write_text("loaders = 0\n")
+    assert inside("train", "--run-dir", run, "--resume", "--config", later).returncode == 0
     assert newest(run) == newest(reference)
     assert games(run).digest() == games(reference).digest()
 

@@ -73,10 +73,10 @@ def _play(flags: dict[str, Any], stops: StopSignals) -> dict[str, Any]:
     from vecchess.selfplay.run_selfplay import play_run
     from vecchess.store.run_folder import RunFolder
 
-    run_dir, resume, config = flags["run_dir"], flags["resume"], flags["config"]
-    if resume and run_dir is not None and config is None:
-        config = RunFolder.existing(run_dir).config
-    settings = load_config(SelfplayConfig, flags, config)
+    run_dir, resume, before = flags["run_dir"], flags["resume"], None
+    if resume and run_dir is not None:
+        before = RunFolder.existing(run_dir).config
+    settings = load_config(SelfplayConfig, flags, flags["config"], before=before)
     is_complete = not (resume and run_dir is None)  # play_run raises an error otherwise
     dash = flags["dash"] and is_complete
     run_dir, dashboard = dashboard_of(dash, flags["dash_port"], run_dir, "selfplay")

@@ -56,13 +56,20 @@ def load_config(
     flags: Mapping[str, Any],
     file: Path | None = None,
     environ: Mapping[str, str] | None = None,
+    before: Path | None = None,
 ) -> ModelT:
     """Fill ``model`` from flags (None means not given), the environment, a TOML file, defaults.
 
     A field of a nested model has a flag and a variable of its own name: ``VECCHESS_SEED``,
-    ``VECCHESS_TEMPERATURE``. Raises ConfigError with one line that names the key.
+    ``VECCHESS_TEMPERATURE``. ``before``: settings of a run that goes on, in place of the defaults.
+    Raises ConfigError with one line that names the key.
     """
-    return resolve(model, flags, read_toml(file) if file else {}, str(file), environ)
+    values = read_toml(before) if before else {}
+    _refuse_unknown(model, values, str(before))
+    for key, value in (read_toml(file) if file else {}).items():
+        is_table = isinstance(value, dict) and isinstance(values.get(key), dict)
+        values[key] = values[key] | value if is_table else value
+    return resolve(model, flags, values, str(file or before), environ)
 
 
 def resolve(
