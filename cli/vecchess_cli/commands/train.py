@@ -113,16 +113,14 @@ def _train(flags: dict[str, Any], stop: StopSignals) -> dict[str, Any]:
     from vecchess.train.run_train import train_run
 
     run_dir, resume, config = flags["run_dir"], flags["resume"], flags["config"]
-    stored = None
-    if resume and run_dir is not None:
-        stored = RunFolder(run_dir).config
+    before = RunFolder(run_dir).config if resume and run_dir is not None else None
+    is_here = before is None or before.is_file()
     is_complete = not (resume and run_dir is None)  # train_run raises an error otherwise
     dash = flags["dash"] and int(flags["node_rank"] or 0) == 0 and is_complete
     run_dir, dashboard = dashboard_of(dash, flags["dash_port"], run_dir, "train")
     with dashboard:
-        if stored is None or config is not None or stored.is_file():
-            before = stored if stored and stored.is_file() else None
-            settings = load_config(TrainConfig, flags, config, before=before)
+        if is_here or config is not None:
+            settings = load_config(TrainConfig, flags, config, before=before if is_here else None)
             return train_run(settings, run_dir, resume, flags["quiet"], stop=stop)
         # they are on rank 0's machine
         return train_run(
