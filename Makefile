@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 PIP_INSTALL := sh scripts/quietly.sh $(BIN)/pip install --disable-pip-version-check -c constraints.txt
 READY := $(VENV)/.ready
 # Test processes: one more than cores, up to 4, because tests wait for programs that they start.
+# Which tests `make test` runs, by their marks (pyproject.toml).
+TESTS = not slow and not thorough
 TESTERS = $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? cores + 1 : 4)))
 
 .PHONY: selfplay test test-all test-long coverage mutants fuzz simulate docs lint types check setup pages try-pages wasm stockfish \
@@ -17,8 +19,8 @@ TESTERS = $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? core
 
 help:
 	@echo "make selfplay   set up, then play 64 games with the default network on this machine"
-	@echo "make test       set up, then run the tests (6 to 14 minutes on 2 cores, by their speed)"
-	@echo "make test-all   every test, the long ones too (make test-long: these alone, MINUTES=)"
+	@echo "make test       set up, then run the tests (under 5 minutes on 2 cores)"
+	@echo "make test-all   every test: thorough ones, as in .ci/run, and slow ones (make test-long, MINUTES=)"
 	@echo "make fuzz       hostile input for every reader, some minutes (INPUTS=, SECONDS=, SEED=, TARGETS=)"
 	@echo "make simulate   a million blocks of a fleet under faults, in one process (BLOCKS=, SEED=)"
 	@echo "make coverage   lines and branches of chess, store and selfplay that the tests reach"
@@ -38,11 +40,12 @@ selfplay: setup
 	$(BIN)/vecchess selfplay
 
 test: setup stockfish chromium wasm
-	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadscope --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "$(TESTS)" -n $(TESTERS) --dist loadscope --no-loadscope-reorder
 
+test-all: TESTS = not slow
 test-all: test test-long
 
-# The tests that `make test` leaves out, as many as are begun within MINUTES.
+# As many of the slow tests as are begun within MINUTES.
 test-long: setup stockfish chromium wasm
 	$(BIN)/python -m pytest -m slow -n $(TESTERS) --dist loadscope --no-loadscope-reorder $(if $(MINUTES),--minutes $(MINUTES))
 

@@ -90,6 +90,7 @@ def test_games_are_those_of_the_command_and_nothing_is_printed(
     assert sorted(found[0].action) == sorted(other.action)
 
 
+@pytest.mark.thorough
 def test_a_run_stops_where_the_caller_says_so_and_goes_on_later(tmp_path: Path) -> None:
     def stop_soon(status: dict[str, object]) -> bool:
         return status["games"] > 0  # type: ignore[operator, no-any-return]
@@ -101,6 +102,7 @@ def test_a_run_stops_where_the_caller_says_so_and_goes_on_later(tmp_path: Path) 
     assert more.num_games >= games.num_games + 4
 
 
+@pytest.mark.thorough
 def test_a_training_tells_where_its_network_is(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +137,7 @@ def test_unknown_settings_name_the_nearest() -> None:
         vecchess.selfplay(gamez=3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("script", "printed"), [(SCRIPT, "2"), (DAEMON, "ConfigError")])
 def test_scripts(tmp_path: Path, script: str, printed: str) -> None:
     """One without a guard for spawned processes, and one in a process that may have no children."""

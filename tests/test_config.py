@@ -131,6 +131,7 @@ def kind_of(annotation: object) -> str:
     return next(iter({*inner} - {"other"}), kinds.get(annotation, "other"))  # type: ignore[call-overload]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", MODELS)
 def test_a_value_of_another_type_names_file_and_key_in_one_line(
     tmp_path: Path, model: type[BaseModel]

@@ -109,6 +109,7 @@ def call_in(sources: Path, cache: Path) -> tuple[int, int]:
     return int(result), int(hits)
 
 
+@pytest.mark.thorough
 def test_equal_sources_share_kernels_and_changed_ones_never_do(tmp_path: Path) -> None:
     """Wherever they lie and whenever they were written; the change is in an inlined function. Two
     processes that begin at once compile a kernel once."""

@@ -39,6 +39,7 @@ def test_perft_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch, tmp_pa
         perft.run(against="stockfish")
 
 
+@pytest.mark.thorough
 def test_movegen_plays_the_same_games_with_any_threads() -> None:
     one, two = movegen.run(10, 1, 5), movegen.run(10, 2, 5)
     for result in (one, two):

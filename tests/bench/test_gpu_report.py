@@ -60,6 +60,7 @@ def test_a_report_killed_at_a_random_moment_has_every_finished_result(tmp_path: 
     assert sections_of(joined) == found
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_nothing_follows_a_smoke_test_that_fails(tmp_path: Path) -> None:
     done = report(tmp_path, "smoke,ceilings", command=[*REPORT, "--device", "cuda:0"])

@@ -61,6 +61,7 @@ def test_every_section_is_a_function_and_three_commands_are_enough() -> None:
     assert commands == 3
 
 
+@pytest.mark.thorough
 def test_smoke_runs_here_and_stops_where_answers_differ(
     quick: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:

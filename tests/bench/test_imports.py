@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -25,6 +27,7 @@ def missing_names(script: Path) -> Iterator[str]:
                     yield f"{script}:{node.lineno}: {module.__name__} has no {name}"
 
 
+@pytest.mark.thorough
 def test_what_scripts_import_is_there() -> None:
     """In a process of its own: Triton is imported here as it is on a GPU."""
     command = [sys.executable, "-m", "tests.bench.test_imports"]

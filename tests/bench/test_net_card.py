@@ -165,6 +165,7 @@ def test_a_batch_counts_as_its_positions() -> None:
     assert together.active.shape == (4, 70)
 
 
+@pytest.mark.thorough
 def test_the_card_of_the_network_of_vecchess() -> None:
     card = net_card("default", limit=16)
     suite = BestMoveSuite(MOVES, 16)

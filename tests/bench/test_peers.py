@@ -35,6 +35,7 @@ def settled(name: str, module: torch.nn.Module, asked: peers.Questions, batch: i
 READOUTS = pytest.mark.parametrize("readout", ["spikes", "graded"])
 
 
+@pytest.mark.thorough
 @READOUTS
 @pytest.mark.parametrize("batch", [1, 7, 24])
 def test_the_snntorch_loop_gives_our_bits_in_any_batch(batch: int, readout: str) -> None:

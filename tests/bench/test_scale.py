@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux only")
 
 
+@pytest.mark.thorough
 def test_one_parent_with_simulated_workers() -> None:
     """They are given games, their shards are recorded, and the dead are replaced."""
     rates = ["--games-per-s", "400", "--shard-games", "100", "--stats-s", "0.2", "--life-s", "1"]
@@ -36,6 +37,7 @@ def test_one_parent_with_simulated_workers() -> None:
     assert parent["restart_ms"] > 0
 
 
+@pytest.mark.thorough
 def test_the_store_with_thousands_of_workers() -> None:
     """Parts are measured, then put together: the busier the parent, the longer messages wait."""
     done = subprocess.run(

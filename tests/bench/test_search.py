@@ -49,6 +49,7 @@ def test_search_takes_one_device() -> None:
         search.run(SearchBench(net="tiny", gpus="cpu:2"))
 
 
+@pytest.mark.thorough
 def test_a_match() -> None:
     sizes = ["--games", "4", "--sims", "8", "--max-plies", "61", "--cache-mb", "1"]
     done = subprocess.run(

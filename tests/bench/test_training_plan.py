@@ -79,6 +79,7 @@ def test_machines_side_by_side_take_the_same_time() -> None:
     assert (two.per_s, two.cost_of(200)) == (100, Cost(2, 6))
 
 
+@pytest.mark.thorough
 def test_a_training_is_measured(tmp_path: Path) -> None:
     facts = last_json(inside("train", "--plan", *QUICK, *PLAYED, "--json"))
     assert facts["positions"] == 4 * 320

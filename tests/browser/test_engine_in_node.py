@@ -61,6 +61,7 @@ def network() -> OpenNetwork:
     return open_network(DEFAULT_NET, slots=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["policy", "gumbel", "puct"])
 def test_games_are_those_of_the_server(node: NodeEngine, name: str) -> None:
     count = 24 if name == "policy" else 1
@@ -137,6 +138,7 @@ def test_spikes_values_and_first_choices_are_those_of_the_server(node: NodeEngin
             assert np.array_equal(mine["squares"], theirs["squares"]), mine["name"]
 
 
+@pytest.mark.thorough
 def test_facts_of_games_are_those_of_the_server(node: NodeEngine) -> None:
     games = list(random_games(40, 4, 120))
     mates = [
@@ -185,6 +187,7 @@ def test_what_is_no_game_is_refused(node: NodeEngine, text: str, said: str) -> N
     assert said in node.ask("policy", "read", texts=[text])["error"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["policy", pytest.param("gumbel", marks=pytest.mark.slow)])
 def test_recorded_games_are_played_again(node: NodeEngine, name: str, tmp_path: Path) -> None:
     run = played_run(tmp_path, name)

@@ -21,6 +21,8 @@ from vecchess.snn.create import create_sized
 from vecchess.snn.integer.net_file import save_net
 from vecchess.snn.presets import NetConfig
 
+pytestmark = pytest.mark.thorough
+
 MOST_BYTES = 2_000_000
 PATIENCE_MS = 60_000
 

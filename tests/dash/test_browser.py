@@ -83,6 +83,7 @@ def faults(page: Page, *rules: str) -> list[str]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_opens_and_can_be_read_by_all_on_phones_too(
     page: Page, url: str, name: str
@@ -106,6 +107,7 @@ def test_every_page_opens_and_can_be_read_by_all_on_phones_too(
     assert faults(page, "color-contrast") == []
 
 
+@pytest.mark.thorough
 def test_boards_move_by_themselves_and_open_by_the_keyboard(page: Page, url: str) -> None:
     page.goto(f"{url}/{PAGES['boards']}")
     expect(page.locator(".tile")).to_have_count(16)
@@ -166,6 +168,7 @@ def test_recorded_games_are_listed_filtered_and_opened(page: Page, url: str) -> 
     assert f"White {value}" in shown, "the chart's figure is that of the ply on the board"
 
 
+@pytest.mark.thorough
 def test_self_play_is_compared_by_time_and_rated_by_a_whole_command(
     page: Page, tmp_path: Path
 ) -> None:
@@ -223,6 +226,7 @@ def test_a_heat_map_is_read_by_arrow_keys(page: Page, url: str) -> None:
     expect(page.locator(".heat-said")).to_contain_text(re.compile(r"\d %$"))
 
 
+@pytest.mark.thorough
 def test_a_lost_server_is_named_and_comes_back(browser: Browser, tmp_path: Path) -> None:
     made = small_run(tmp_path / "run").path
     context = browser.new_context()
@@ -237,6 +241,7 @@ def test_a_lost_server_is_named_and_comes_back(browser: Browser, tmp_path: Path)
     context.close()
 
 
+@pytest.mark.thorough
 def test_the_token_opens_the_page_and_leaves_the_address(page: Page, tmp_path: Path) -> None:
     small_run(tmp_path / "one")
     with dashboard(tmp_path, flags=("--token", "a-secret")) as (address, _):

@@ -243,6 +243,7 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
+@pytest.mark.thorough
 @NEEDS_PAGES
 def test_a_run_is_read_without_a_server(page: Page, tmp_path: Path) -> None:
     made = long_training(tmp_path / "gumbel", 6)

@@ -47,6 +47,7 @@ def blocks(language: str) -> list[Block]:
     return [block for page in PAGES for block in blocks_of(page) if block.language == language]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", QUICK, ids=name_of)
 def test_short_pages_do_what_they_say(page: Path, tmp_path: Path) -> None:
     read_aloud(Reader(tmp_path, in_process=True), blocks_of(page))

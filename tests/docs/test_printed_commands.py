@@ -71,6 +71,7 @@ def all_commands() -> Iterator[tuple[str, str]]:
             yield str(file.relative_to(ROOT)), command
 
 
+@pytest.mark.thorough
 def test_every_printed_command_is_understood() -> None:
     seen, faults = 0, []
     for where, command in all_commands():
@@ -86,6 +87,7 @@ def test_every_printed_command_is_understood() -> None:
     assert seen > 80
 
 
+@pytest.mark.thorough
 def test_every_flag_that_a_message_names_is_one_of_a_command() -> None:
     known = {"--help", "--version", "--nproc-per-node", "--ntasks-per-node", "--flag"}
     for name in COMMANDS:

@@ -144,6 +144,7 @@ def _go_on(connection: Any) -> None:
         connection.send(walk(env, KINDS[kind][1]))
 
 
+@pytest.mark.thorough
 def test_copies_go_on_in_another_process() -> None:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()

@@ -90,6 +90,7 @@ def test_memory_is_shared_where_no_copy_is_wanted() -> None:
     assert infos["final_info"]["termination"].tolist() == [Forfeit.ILLEGAL_MOVE] * 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("module", "library"),
     [("gymnasium_adapter", "gymnasium"), ("pettingzoo_adapter", "pettingzoo")],

@@ -99,6 +99,7 @@ def test_finished_games_of_a_vector_have_masks_of_ones() -> None:
     assert len(lengths) > 6
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_processes_of_gymnasium_step_single_games() -> None:
     env = AsyncVectorEnv(

@@ -49,6 +49,7 @@ def run(folder: Path, net: str = "net.safetensors", **changes: object) -> dict:
     return calibrate(folder / net, plan, Console(file=StringIO()), {"gpus": "cpu"})
 
 
+@pytest.mark.thorough
 def test_rule_and_measurements_are_stored_in_place(folder: Path, network: IntegerNet) -> None:
     facts = run(folder, bounds=CostBounds(0.05, 0.05))
     stored = load_net(folder / "net.safetensors")
@@ -124,6 +125,7 @@ def test_targets_that_do_not_fit_are_named(
         policy_targets(searched, every, traces_of(every))
 
 
+@pytest.mark.thorough
 def test_the_kind_of_target_is_stored(folder: Path, games: GameRecords) -> None:
     asked = np.flatnonzero(games.steps > 0)
     for plies, kind in ((asked, "search"), (asked[::2], "mixed")):
@@ -183,6 +185,7 @@ def test_games_are_played_where_none_are_given(folder: Path, network: IntegerNet
     assert facts["played_by"] == [network.sha256[:16]]
 
 
+@pytest.mark.thorough
 def test_places_games_may_be_in(folder: Path, games: GameRecords) -> None:
     shards = folder / "shards"
     shards.mkdir()

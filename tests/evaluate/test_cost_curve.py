@@ -70,6 +70,7 @@ def made_run(path: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_costs_are_read_from_where_networks_were_published(tmp_path: Path) -> None:
     assert costs_of(tmp_path) == {}
     made_run(tmp_path)

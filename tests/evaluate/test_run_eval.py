@@ -31,6 +31,7 @@ def test_who_plays_whom() -> None:
     assert len(pairs) == 9
 
 
+@pytest.mark.thorough
 def test_an_evaluation_is_played_once(tmp_path: Path) -> None:
     first, again, anew = Onlooker(), Onlooker(), Onlooker()
     rated = ["net:material?search=gumbel&sims=8", "net:material"]

@@ -77,6 +77,7 @@ def reference(
     return by_layer, output.policy.numpy(), output.wdl.numpy()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_the_graph_gives_our_spikes_and_accumulators_at_every_step(name: str) -> None:
     assert_same(net_of(name), graph_of(name), planes_for(net_of(name), 2))
@@ -140,6 +141,7 @@ def test_digits_are_our_activations_and_floors() -> None:
     assert np.array_equal(runner.values["output"], np.floor(values * 32) / 32)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     ["plain", "twin", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOWLY_READ)],
@@ -194,6 +196,7 @@ def test_weights_that_were_trained_elsewhere() -> None:
     assert check_bounds(changed).exact
 
 
+@pytest.mark.thorough
 def test_graphs_that_are_no_networks_of_ours(tmp_path: Path) -> None:
     graph = graph_of("plain")
     graph.nodes["conv1"].weight = graph.nodes["conv1"].weight + np.float32(1e-4)

@@ -73,6 +73,7 @@ def equal_share(net: IntegerNet, num_positions: int, subtract: bool) -> float:
     )
 
 
+@pytest.mark.thorough
 def test_spikes_are_ours_once_a_reset_subtracts() -> None:
     assert equal_share(net_of("graded"), 8, subtract=True) == 1.0
     assert equal_share(net_of("graded"), 8, subtract=False) < 1.0

@@ -60,6 +60,7 @@ def expected(net: IntegerNet, planes: np.ndarray, steps: int) -> tuple[np.ndarra
     return (output.policy[-1] * unit).numpy(), (output.wdl[-1] * unit).numpy()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CONFIGS)
 def test_all_accumulators_are_the_same_bits(name: str) -> None:
     net = net_of(name)

@@ -4,6 +4,8 @@ import pytest
 
 from tests.faults.disk import Scale, random_faults, suffer
 
+pytestmark = pytest.mark.thorough
+
 
 def test_disks_that_fail_at_some_points() -> None:
     faults = [

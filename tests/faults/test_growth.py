@@ -74,6 +74,7 @@ def assert_nothing_grows(once: Callable[[int], object], warm: int, times: int) -
     assert all(growth <= 0 for growth in grown.values()), grown
 
 
+@pytest.mark.thorough
 def test_generations_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With another network each, a shard a game, and all that is told of them."""
     monkeypatch.setattr(statuses, "INTERVAL_S", 0.01)

@@ -66,6 +66,7 @@ PLACES = pytest.mark.parametrize("kind", ["link", "pipe"])
 DOINGS = pytest.mark.parametrize("command", COMMANDS)
 
 
+@pytest.mark.thorough
 @PLACES
 @DOINGS
 def test_all_names_at_once(run: Path, tmp_path: Path, command: str, kind: str) -> None:

@@ -6,6 +6,8 @@ from tests.faults import reads
 from tests.faults.injector import Fault
 from vecchess.errors import ConfigError
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize(
     "points", [20, pytest.param(500, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]

@@ -23,6 +23,7 @@ from vecchess_cli import root as commands
 from vecchess_cli.main import run
 
 
+@pytest.mark.thorough
 def test_a_conversation_in_each_of_its_phases() -> None:
     assert torment("uci without torch", times=4, seed=1, at_a_time=4)["wrong"] == []
 

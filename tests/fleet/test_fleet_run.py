@@ -31,6 +31,8 @@ from vecchess.store.run_pins import pin_run
 from vecchess.store.seating import Seating
 from vecchess.store.status_file import StatusWriter
 
+pytestmark = pytest.mark.thorough
+
 NET = NetConfig(num_planes=25, blocks=1, channels=32)
 CONFIG = build(
     TrainConfig,

@@ -9,6 +9,8 @@ from vecchess.config import ContributeConfig, build
 from vecchess.fleet.block_player import KNOWN_DIGEST, digest_of_known_block
 from vecchess.runtime.devices import CPU
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("backend", ["auto", pytest.param("reference", marks=pytest.mark.slow)])
 def test_each_backend_plays_them(backend: str, tmp_path: Path) -> None:

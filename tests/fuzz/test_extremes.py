@@ -88,6 +88,7 @@ def _parts(column: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
     return np.split(column, offsets[1:-1]) if len(offsets) > 1 else []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", TARGETS)
 def test_some_fields_at_extremes_are_refused_or_read(name: str, tmp_path: Path) -> None:
     assert check(name, tmp_path, sample(name)) == []

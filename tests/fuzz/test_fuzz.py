@@ -33,6 +33,7 @@ def read(target: Target, tmp_path: Path) -> Iterator[Read]:
         yield opened
 
 
+@pytest.mark.thorough
 def test_inputs_that_were_too_much_once_and_new_ones(target: Target, read: Read) -> None:
     seeds, corpus = target.seeds(), corpus_of(target)
     for data in corpus:

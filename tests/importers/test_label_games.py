@@ -261,6 +261,7 @@ def test_bad_options_are_one_line(
     assert not out.exists()
 
 
+@pytest.mark.thorough
 def test_a_signal_saves_what_is_finished(engine, games, tmp_path, monkeypatch) -> None:
     many = [replace(games, numbers=games.numbers + 8 * k) for k in range(500)]
     place, out, told = write_folder(tmp_path / "many", *many), tmp_path / "out", tmp_path / "told"

@@ -101,6 +101,7 @@ def test_frozen_weights_play_and_do_not_learn() -> None:
         make_optimiser(module, OptimiserConfig())
 
 
+@pytest.mark.thorough
 def test_what_a_module_prints_is_no_result() -> None:
     done = vecchess("net", "info", f"{ODD}plain", "--json")
     assert done.returncode == 0, done.stderr
@@ -109,6 +110,7 @@ def test_what_a_module_prints_is_no_result() -> None:
     assert "making a module of kind plain" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_module_that_exits_at_import_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "leaver.py").write_text("import sys\nsys.exit(0)\n")
     command = [sys.executable, "-m", "vecchess_cli.main", "net", "check", "module:leaver:make"]

@@ -63,6 +63,7 @@ def test_a_slot_that_is_reset_begins_anew(make: type[nn.Module], kind: str) -> N
     assert begins_anew_in_a_slot(make(kind).eval())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", ["looping", "hiding"])
 @pytest.mark.parametrize("kind", ["leaky", "synaptic", "rleaky", "slstm"])
 def test_answers_are_the_same_in_any_slot(make: str, kind: str) -> None:

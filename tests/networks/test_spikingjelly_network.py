@@ -71,6 +71,7 @@ def test_a_slot_that_is_reset_begins_anew(make: type[nn.Module], kind: str) -> N
     assert begins_anew_in_a_slot(make(kind).eval())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", ["looping", "stepping"])
 @pytest.mark.parametrize("kind", ["lif", "plif", "izhikevich", "recurrent"])
 def test_answers_are_the_same_in_any_slot(make: str, kind: str) -> None:

@@ -21,6 +21,7 @@ COMPILES = pytest.mark.skipif(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("net", [f"{HERE}:leaking?precision=bf16", f"{LSTM}?precision=bf16"])
 def test_answers_in_bfloat16_are_the_same_in_any_slot(net: str) -> None:
     assert is_the_same_in_any_slot(net)
@@ -45,6 +46,7 @@ def test_a_state_keeps_its_type() -> None:
     assert [tensor.dtype for tensor in leaves(rounded)] == [torch.bfloat16]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @COMPILES
 def test_a_compiled_step_computes_the_same_in_any_slot() -> None:
@@ -61,6 +63,7 @@ def test_threads_that_disagree_are_refused() -> None:
         check_step_module(module, net.config, 4, [module.forward, other.module().forward])
 
 
+@pytest.mark.thorough
 def test_without_a_compiler_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._inductor import config
 

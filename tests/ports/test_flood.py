@@ -16,6 +16,8 @@ from tests.ports.test_prometheus import free_port
 from tests.system.commands import PROGRAM
 from vecchess.dash.web import assets
 
+pytestmark = pytest.mark.thorough
+
 resource = pytest.importorskip("resource")
 
 FILES = 256

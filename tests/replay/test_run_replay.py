@@ -45,6 +45,7 @@ def replayed(run: RunFolder, number: int) -> dict[str, Any]:
     return replay_game(run.path, number, CPU, pytest.fail)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("settings", [DRAWN, GUMBEL, PUCT], ids=["drawn", "gumbel", "puct"])
 def test_the_same_games_by_other_means(tmp_path: Path, settings: dict[str, Any]) -> None:
     run = run_of(tmp_path / "run", settings, GAMES, shards=3)

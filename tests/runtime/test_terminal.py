@@ -44,6 +44,7 @@ def test_texts_tables_and_live_pictures_are_clean(is_terminal: bool) -> None:
     assert ("\x1b[1;31m" in written) is is_terminal
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_a_stdout_without_the_characters_gets_others(encoding: str) -> None:
     command = [sys.executable, "-m", "vecchess_cli.main", "net", "info", "material\u2654"]

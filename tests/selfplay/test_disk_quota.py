@@ -88,6 +88,7 @@ def test_it_waits_for_another_that_rewrites(run: RunFolder) -> None:
     assert len(listed(run)) == 0
 
 
+@pytest.mark.thorough
 def test_a_run_is_compacted_and_pruned_while_it_plays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ def network() -> IntegerNet:
     return new_network(config, 1, random_positions(16, 1)[0][:, :NUM_PLANES])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("search", ["none", "gumbel", "puct"])
 @pytest.mark.parametrize("temperature", ["0.001", "1", "10"])
 @pytest.mark.parametrize("scale", SCALES)

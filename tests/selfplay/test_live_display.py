@@ -38,6 +38,7 @@ class Watchers:
             watcher.report_line(line)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("tree", "latency"),
     [pytest.param(TreeConfig(), "25ms", marks=pytest.mark.slow), (SEARCHED, "6ms")],

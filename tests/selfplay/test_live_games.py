@@ -42,6 +42,7 @@ def play_and_look(tree: TreeConfig, movers: int) -> tuple[list[GameRecords], lis
     return seen, finished
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("search", "movers"), [("none", 1), ("none", 2), ("gumbel", 1)])
 def test_a_glimpse_is_the_beginning_of_a_game(search: str, movers: int) -> None:
     seen, finished = play_and_look(TREES[search], movers)

@@ -39,6 +39,7 @@ def assert_games_are_right(records: GameRecords, max_plies: int, chess960: bool 
         assert why_over(board) == Termination.ONGOING
 
 
+@pytest.mark.thorough
 def test_random_games_against_python_chess() -> None:
     records = play(GameConfig(), 44)
     assert records.numbers.tolist() == list(range(44))

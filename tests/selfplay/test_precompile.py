@@ -18,6 +18,7 @@ from vecchess.snn.integer.net_file import save_net
 from vecchess.snn.presets import NetConfig
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "search", ["gumbel", *(pytest.param(name, marks=pytest.mark.slow) for name in ("none", "puct"))]
 )

@@ -96,6 +96,7 @@ def test_a_device_that_is_lost_again_and_again(tmp_path: Path, undisturbed: Game
     assert digest_of(run, 0, NUM_GAMES) == undisturbed.digest()
 
 
+@pytest.mark.thorough
 def test_memory_that_runs_out_in_the_midst_of_games(
     tmp_path: Path, undisturbed: GameRecords
 ) -> None:
@@ -106,6 +107,7 @@ def test_memory_that_runs_out_in_the_midst_of_games(
     assert digest_of(run, 0, NUM_GAMES) == undisturbed.digest()
 
 
+@pytest.mark.thorough
 def test_what_a_lost_device_leaves_is_saved_at_once(
     tmp_path: Path, undisturbed: GameRecords
 ) -> None:
@@ -124,6 +126,7 @@ def test_a_device_that_is_lost_before_any_answer(tmp_path: Path) -> None:
         played(tmp_path, f"{FAKE}?of=reference&lost_after=3")
 
 
+@pytest.mark.thorough
 def test_wrong_answers_are_found_by_playing_again(tmp_path: Path, undisturbed: GameRecords) -> None:
     """One wrong bit in 50 answers; most change no move, and show in the fingerprint alone."""
     run, notes, _ = played(tmp_path, f"{FAKE}?wrong_every=50")

@@ -69,6 +69,7 @@ def in_pieces(
     return finished_records(finished), gone_on
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("tree", "plies", "movers", "history"),
     [

@@ -74,6 +74,7 @@ def reference_digest(search: str) -> str:
     return play(REFERENCE, 8, LoudBackend(64), seats=8, tree=tree).digest()
 
 
+@pytest.mark.thorough
 @settings(max_examples=3)
 @given(
     seats=st.integers(1, 20),

@@ -107,6 +107,7 @@ def test_every_seat_takes_its_turns_and_its_games_go_on(kind: str, tmp_path: Pat
     assert max(np.diff(records.span_offsets).max(initial=0) for records, _ in found) > 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", TREES)
 def test_rows_movers_and_workers_do_not_matter(kind: str, tmp_path: Path) -> None:
     one = training(tmp_path, TREES[kind], rows=12, movers=1, parts=1)

@@ -66,6 +66,7 @@ def digest_of(run: RunFolder, first: int, end: int) -> str:
     return records.take(inside).digest()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tree", [TreeConfig(), pytest.param(GUMBEL, marks=pytest.mark.slow)])
 def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
     """Two networks in turns, a worker killed between generations, one that crashes in the midst of
@@ -141,6 +142,7 @@ def segments_by_worker(run: RunFolder, seating: Seating, generation: int) -> lis
     return counts
 
 
+@pytest.mark.thorough
 def test_a_slow_worker_gets_fewer_seats(tmp_path: Path) -> None:
     """And the games are those of one worker."""
     seating, file, digests = Seating(seats=24, turns=12), saved(tmp_path, network(1)), []
@@ -164,6 +166,7 @@ def test_a_slow_worker_gets_fewer_seats(tmp_path: Path) -> None:
 NUM_STOPPED = 60
 
 
+@pytest.mark.thorough
 def test_a_generation_is_stopped_and_gone_on_with(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def play(server: SelfplayServer, first: int, end: int) -> GameRecords:
     return finished_records(finished)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("search", SEARCHES)
 def test_games_after_a_swap_are_those_of_a_fresh_server(search: str, tmp_path: Path) -> None:
     first, second = network(1), replace(network(2), policy_scale=3 * network(2).policy_scale)

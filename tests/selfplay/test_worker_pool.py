@@ -29,6 +29,7 @@ def test_a_session_has_a_number_that_no_shard_carries(
     assert next_session(run) == session
 
 
+@pytest.mark.thorough
 def test_a_worker_may_compile_longer_than_it_may_stall(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -170,6 +170,7 @@ REQUESTS: list[Callable[[ObjectStore], object]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("code", "body"),
     [

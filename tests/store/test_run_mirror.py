@@ -220,6 +220,7 @@ def test_a_bucket_holds_a_run(s3_place: str, tmp_path: Path) -> None:
     assert RunFolder(folder).read_json(LATEST)["generation"] == 2
 
 
+@pytest.mark.thorough
 def test_a_learner_killed_at_any_request_goes_on_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

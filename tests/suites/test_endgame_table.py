@@ -46,6 +46,7 @@ def table_of(boards: list[chess.Board]) -> list[int]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("men", HOMES)
 def test_a_position_is_a_move_longer_than_the_best_that_follows(men: str) -> None:
     boards = random_boards(men, 40)

@@ -54,6 +54,7 @@ def play(suite: EndingSuite) -> list[MatchGame]:
     return sorted(games, key=lambda game: game.number)
 
 
+@pytest.mark.thorough
 def test_perfect_play_takes_as_long_as_the_table_says() -> None:
     suite = EndingSuite(limit=2)
     result = suite.result("perfect", play(suite))

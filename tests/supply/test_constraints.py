@@ -89,6 +89,7 @@ BROUGHT_ALONG = {
 """Modules that we import, and who installs them."""
 
 
+@pytest.mark.thorough
 def test_what_is_imported_is_asked_for() -> None:
     """By the requirements or an extra: what only a tool of the developers brings is not there."""
     project = PROJECT["project"]

@@ -52,6 +52,7 @@ def test_what_passes(licences: ModuleType, said: list[str], why: str) -> None:
     assert objection == why if not why else why in objection
 
 
+@pytest.mark.thorough
 def test_packages_of_the_pages_are_looked_at(licences: ModuleType, tmp_path: Path) -> None:
     lock = json.loads((ROOT / "web" / "package-lock.json").read_text())
     names = {package.name for package in licences.locked(ROOT / "web" / "package-lock.json")}

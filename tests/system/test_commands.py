@@ -50,6 +50,7 @@ def test_net_check_names_a_value_that_is_not_exact(net: Path, tmp_path: Path) ->
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.thorough
 def test_the_network_of_vecchess_plays_where_none_is_named(tmp_path: Path) -> None:
     facts = last_json(inside("net", "info", "default", "--json"))
     assert last_json(inside("net", "check", "default", "--json"))["exact"]
@@ -115,6 +116,7 @@ def test_calibrate(net: Path, tmp_path: Path) -> None:
     assert "costs" in shown
 
 
+@pytest.mark.thorough
 def test_tune_decides_the_slots_of_runs(
     net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +135,7 @@ def test_tune_decides_the_slots_of_runs(
     assert f"network batch {facts['slots']} " in tuned.stderr
 
 
+@pytest.mark.thorough
 def test_variables_are_settings_and_the_preset_is_the_network_of_a_new_file(
     net: Path, tmp_path: Path
 ) -> None:
@@ -182,6 +185,7 @@ def test_memory_of_16384_games() -> None:
     assert facts["bytes_per_game"] <= 4096
 
 
+@pytest.mark.thorough
 def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(self_test, "SELF_TEST_GAMES", 6)
     facts = last_json(inside("doctor", "--json"))

@@ -9,6 +9,8 @@ import pytest
 from tests.system.commands import inside, last_json
 from tests.uci.talk import Talk
 
+pytestmark = pytest.mark.thorough
+
 NET = "module:tests.networks.modules:leaking?least=2"
 GAMES = ("--max-plies", "12", "--gpus", "cpu", "--quiet")
 

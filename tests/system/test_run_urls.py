@@ -16,6 +16,8 @@ from vecchess.runtime.child_program import start_program
 from vecchess.store.object_store import ObjectStore
 from vecchess.store.run_mirror import copy_folder
 
+pytestmark = pytest.mark.thorough
+
 GAMES = ["selfplay", "--games", 4, "--net", "tiny", "--seed", 5, *SHORT, "--quiet"]
 TRAIN = [
     "train", "--net", "tiny", "--positions-per-iter", 200, "--batch-size", 64, "--sims", 2,

@@ -9,6 +9,7 @@ from tests.system.commands import SHORT, games, inside, last_json
 SEARCH = ["--search", "gumbel", "--sims", 6, "--net", "material", *SHORT]
 
 
+@pytest.mark.thorough
 def test_searched_games_are_recorded_and_go_on(tmp_path: Path) -> None:
     run = tmp_path / "run"
     summary = last_json(inside("selfplay", "--games", 6, *SEARCH, "--run-dir", run, "--json"))

@@ -149,6 +149,7 @@ def status_of(run: Path) -> dict[str, Any]:
     return status
 
 
+@pytest.mark.thorough
 def test_workers_that_are_killed_or_silent_are_replaced(tmp_path: Path) -> None:
     """And no game is lost."""
     run = tmp_path / "run"
@@ -191,6 +192,7 @@ def assert_it_can_be_looked_at(run: Path, pid: int) -> None:
     assert [worker["index"] for worker in status["workers"]] == [0, 1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "code"),
     [
@@ -239,6 +241,7 @@ def test_a_ctrl_c_while_workers_import_leaves_no_traceback(tmp_path: Path) -> No
     assert "died" not in err
 
 
+@pytest.mark.thorough
 def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     run = tmp_path / "run"
     process = start("selfplay", *LONG, "--gpus", "cpu:1", "--run-dir", run)
@@ -253,6 +256,7 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     assert not workers_of(process.pid)
 
 
+@pytest.mark.thorough
 def test_killing_the_parent_leaves_what_was_finished(tmp_path: Path) -> None:
     run = tmp_path / "run"
     process = start("selfplay", *LONG, "--gpus", "cpu:1", "--run-dir", run)
@@ -286,6 +290,7 @@ def test_a_run_has_one_writer(reference: Path, tmp_path: Path) -> None:
     assert "another vecchess is writing" in second.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("goes_on", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_full_disk_is_waited_for(reference: Path, tmp_path: Path, goes_on: bool) -> None:
     """A limit on the size of files stands for the full disk: writing a shard fails half-way.
@@ -348,6 +353,7 @@ def test_an_edited_book_and_a_moved_run_change_no_game(
     assert inside("replay", ".", "--verify-all", 8, "--gpus", "cpu").returncode == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", ["forever", pytest.param(10**18, marks=pytest.mark.slow)])
 def test_a_run_without_an_end(tmp_path: Path, count: object) -> None:
     run = tmp_path / "run"

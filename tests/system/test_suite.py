@@ -33,6 +33,7 @@ def test_players_stand_in_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "value error" in done.stderr
 
 
+@pytest.mark.thorough
 def test_endings_and_puzzles_have_suites_of_their_own() -> None:
     facts = last_json(inside("suite", "endings", "minimax:1", "--limit", 2, "--json"))
     assert list(facts["players"][0]["groups"]) == ["KQK", "KRK", "KBBK", "KPK"]
@@ -41,6 +42,7 @@ def test_endings_and_puzzles_have_suites_of_their_own() -> None:
     assert (facts["suite"], facts["positions"]) == ("puzzles.epd", 5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -61,6 +63,7 @@ def test_bad_input_is_one_line(options: list[object], reason: str) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.thorough
 def test_ctrl_c_ends_an_examination() -> None:
     running = start("suite", "moves", "uci:sleep 100?nodes=1")
     children = ["ps", "-o", "pid=", "--ppid", str(running.pid)]

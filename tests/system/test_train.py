@@ -61,6 +61,7 @@ def test_the_games_can_be_played_again(reference: Path) -> None:
     assert sorted(replayed["networks"].values()) == [8, 16]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
 )
@@ -157,6 +158,7 @@ def wait_for_work(run: Path, running: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.thorough
 def test_a_full_disk_ends_the_run_with_one_line(
     reference: Path, tmp_path: Path, little: list[object]
 ) -> None:
@@ -216,6 +218,7 @@ def limited(size: int, arguments: list[object], reason: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_two_ranks(reference: Path, tmp_path: Path, little: list[object]) -> None:
     run = tmp_path / "run"
     options = [*QUICK, "--gpus", "cpu:2", *little, "--run-dir", run, "--json"]

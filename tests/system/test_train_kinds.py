@@ -15,6 +15,7 @@ def little(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
     return little_options(tmp_path_factory.mktemp("little"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("objective", ["ppo", pytest.param("reinforce", marks=pytest.mark.slow)])
 def test_objectives_of_drawn_moves(tmp_path: Path, little: list[object], objective: str) -> None:
     run = tmp_path / "run"
@@ -99,6 +100,7 @@ def test_bad_input_is_one_line(tmp_path: Path, options: list[str], reason: str) 
     assert not run.exists()
 
 
+@pytest.mark.thorough
 def test_a_gate_refuses_others(tmp_path: Path, little: list[object]) -> None:
     (verdict,) = gated(tmp_path / "run", little, "400,800", "--iterations", 1)
     assert not verdict["admitted"]

@@ -8,6 +8,8 @@ from tests.system.commands import games, inside, last_json, vecchess
 from tests.system.training import PGN, QUICK, newest
 from vecchess.networks.module_net import create_module_net
 
+pytestmark = pytest.mark.thorough
+
 NET = "module:tests.networks.modules:learning"
 SUPERVISED = [
     "--objective", "supervised", "--gpus", "cpu", "--batch-size", 8, "--eval-every", 0,

@@ -31,6 +31,7 @@ def tell(process: "subprocess.Popen[str]", line: str) -> None:
     process.stdin.write(line + "\n")
 
 
+@pytest.mark.thorough
 def test_a_command_on_the_command_line() -> None:
     done = vecchess("uci", "bench", 2)
     assert done.returncode == 0, done.stderr
@@ -78,6 +79,7 @@ def test_it_answers_before_anything_heavy_is_imported() -> None:
     assert done.stdout == "uciok []\n", done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "end",
     ["quit", pytest.param("end of input", marks=pytest.mark.slow), "stdout closed", "Ctrl-C"],

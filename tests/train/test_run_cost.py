@@ -85,6 +85,7 @@ def published(run: Path) -> list[float]:
     return [line["cost"]["core_s"] for line in read_metrics(run, "publish")]
 
 
+@pytest.mark.thorough
 def test_a_resumed_run_counts_from_what_its_status_says(tmp_path: Path) -> None:
     run = tmp_path / "run"
     done = inside("train", *QUICK, "--iterations", 1, "--run-dir", run)

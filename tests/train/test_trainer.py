@@ -230,6 +230,7 @@ def learnt_by(num_ranks: int, pause_s: float, folder: Path) -> list[tuple[Learne
     return sorted(found, key=lambda each: each[0].ranks.rank)
 
 
+@pytest.mark.thorough
 def test_a_slow_rank_gets_fewer_rows_and_all_learn_the_same(tmp_path: Path) -> None:
     [(alone, every)] = learnt_by(1, 0.0, tmp_path)
     pair = learnt_by(2, 0.1, tmp_path)

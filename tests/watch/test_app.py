@@ -13,6 +13,7 @@ from tests.monitor.runs import load, selfplay_run, state_of, training_run, worke
 from tests.watch.terminal import Terminal
 
 
+@pytest.mark.thorough
 def test_a_small_screen_shows_a_run_and_keys_work(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path / "first")
     notes = [{"time_unix": 1790000003.0, "line": "cpu#0 died: out of luck"}]
@@ -88,6 +89,7 @@ def test_a_large_screen_uses_its_room_and_follows_its_size(tmp_path: Path) -> No
         assert terminal.is_restored
 
 
+@pytest.mark.thorough
 def test_a_run_that_stops_says_so_and_a_newer_one_appears(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,6 +181,7 @@ def net_of_three(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("temperature", ["0", "1", "0.7"])
 @pytest.mark.parametrize("name", ["net", "net_of_three"])
 def test_a_policy_plays_the_games_of_self_play(

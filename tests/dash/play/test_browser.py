@@ -16,6 +16,8 @@ from tests.dash.play.site import tiny_network
 from tests.dash.serving import dashboard
 from tests.monitor.runs import MadeRun
 
+pytestmark = pytest.mark.thorough
+
 AXE = Path(vecchess.__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PAWN_ENDING = "7k/4P3/5K2/8/8/8/8/8 w - - 0 1"
 NETWORK = "first/first-s0-d0"

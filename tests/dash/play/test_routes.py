@@ -206,6 +206,7 @@ def test_a_game_is_read_and_written(table: Table) -> None:
     assert resigned["pgn"].rstrip().endswith("1. e4 1-0")
 
 
+@pytest.mark.thorough
 def test_spikes_of_places_left_behind_are_not_waited_for(table: Table) -> None:
     """A browser hangs up at each arrow key, while the process may still be starting: these requests
     are the first for their network."""
@@ -296,6 +297,7 @@ def test_spikes_are_the_networks_own(table: Table, moves: list[str]) -> None:
     assert [move["share"] for move in seen["policy"]] == pytest.approx(shares, abs=1e-4)
 
 
+@pytest.mark.thorough
 def test_networks_without_spikes_say_so(table: Table) -> None:
     seen = table.ask("/spikes", network="run/relu").json()
     assert "ReLU" in seen["line"]
@@ -305,6 +307,7 @@ def test_networks_without_spikes_say_so(table: Table) -> None:
     assert seen["policy"] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_module_of_the_user_plays(table: Table) -> None:
     event = table.events("/move", network=MODULE, sims=0)[-1]
@@ -314,6 +317,7 @@ def test_a_module_of_the_user_plays(table: Table) -> None:
     assert seen["layers"] == []
 
 
+@pytest.mark.thorough
 def test_a_dead_engine_is_one_line_and_the_game_goes_on(table: Table) -> None:
     place = {"network": "material", "start": BACK_RANK, "sims": 16}
     table.events("/move", **place)
@@ -327,6 +331,7 @@ def test_a_dead_engine_is_one_line_and_the_game_goes_on(table: Table) -> None:
     assert first["game"]["plies"][-1]["san"] == "Ra8#"
 
 
+@pytest.mark.thorough
 def test_an_engine_that_cannot_start_says_why(table: Table) -> None:
     broken = table.nets["run/lif"].with_name("broken.safetensors")
     broken.write_bytes(b"no network")
@@ -342,6 +347,7 @@ def test_an_engine_that_cannot_start_says_why(table: Table) -> None:
         del table.nets["run/broken"]
 
 
+@pytest.mark.thorough
 def test_requests_for_work_are_limited(table: Table) -> None:
     seats = [table.service.request_slot() for _ in range(MOST_REQUESTS)]
     for seat in seats:

@@ -97,6 +97,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough
 def test_inputs_of_moves_are_read() -> None:
     words = num_planes(moves=True)
     sizes = NetConfig(num_planes=words, blocks=1, channels=32, time_steps=2, readout="graded")
@@ -113,6 +114,7 @@ def test_inputs_of_moves_are_read() -> None:
     assert same(answer(backend, requests, rows, 2), wanted)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_any_network_and_rule_gives_the_same_bits(case: str) -> None:
     sizes, rule = CASES[case]
@@ -130,6 +132,7 @@ TILES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tile", TILES)
 def test_any_tile_gives_the_same_bits(tile: Tile) -> None:
     _check(_net(channels=64, time_steps=2), ExitRule(), tile, ask(3), num_slots=3)
@@ -147,6 +150,7 @@ TWO_STEPS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", TWO_STEPS)
 def test_two_steps_a_launch_give_the_same_bits(case: str) -> None:
     """Each step is judged; what is computed beyond the step at which a slot settles is not used."""
@@ -165,6 +169,7 @@ def _begun(steps: int, **sizes: object) -> CudaBackend:
     return backend
 
 
+@pytest.mark.thorough
 def test_two_steps_a_launch_leave_the_same_state() -> None:
     one, two = (_begun(steps, blocks=2, time_steps=4) for steps in (1, 2))
     for backend in (one, one, two):
@@ -174,6 +179,7 @@ def test_two_steps_a_launch_leave_the_same_state() -> None:
     assert one._state.membranes[2].any()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("steps", "time_steps"), [(1, 2), (2, 3), (2, 4)])
 def test_the_last_launch_of_a_position_writes_no_membranes(steps: int, time_steps: int) -> None:
     backend = _begun(steps, time_steps=time_steps)
@@ -185,6 +191,7 @@ def test_the_last_launch_of_a_position_writes_no_membranes(steps: int, time_step
     assert torch.equal(membranes, before)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("steps", [1, 2])
 def test_sixteen_bit_membranes_give_the_same_bits(steps: int) -> None:
     net = _quiet(_net(grid_bits=10, time_steps=4))
@@ -195,6 +202,7 @@ def test_sixteen_bit_membranes_give_the_same_bits(steps: int) -> None:
     assert (backend._state.spikes.sum() > 0).item()
 
 
+@pytest.mark.thorough
 def test_widest_questions() -> None:
     """More planes than a product takes at a time, 218 moves, one move, the last action."""
     rng = np.random.default_rng(4)
@@ -208,6 +216,7 @@ def test_widest_questions() -> None:
     assert requests.steps[1] == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("steps", [1, 2])
 def test_self_play_makes_the_same_games(steps: int) -> None:
     """The whole way: movers, engine, a backend that answers one launch late, of one time step or
@@ -222,6 +231,7 @@ def test_self_play_makes_the_same_games(steps: int) -> None:
     assert np.array_equal(ours.tag, theirs.tag)
 
 
+@pytest.mark.thorough
 def test_eight_positions_of_a_game() -> None:
     planes = random_planes(16, 1, num_planes(8))
     net = new_network(CHESS.model_copy(update={"num_planes": 109}), 1, planes)
@@ -258,6 +268,7 @@ def test_answers_come_one_step_late_and_slots_are_free_only_then() -> None:
         backend.admit(np.array([0], np.int32), requests, np.array([1], np.int32))
 
 
+@pytest.mark.thorough
 def test_weights_are_swapped_under_the_recorded_step() -> None:
     first, second = (_net(seed, time_steps=2) for seed in (1, 2))
     backend = CudaBackend(first, 3, ExitRule(), DEVICE)
@@ -271,6 +282,7 @@ def test_weights_are_swapped_under_the_recorded_step() -> None:
     assert backend._step is step
 
 
+@pytest.mark.thorough
 def test_wider_membranes_are_made_when_a_new_network_needs_them() -> None:
     net = _net(grid_bits=10, time_steps=2)
     backend = CudaBackend(_quiet(net), 2, ExitRule(), DEVICE)
@@ -291,6 +303,7 @@ def test_a_network_changes_only_between_positions_and_to_the_same_sizes() -> Non
         backend.replace_network(_net(seed=2))
 
 
+@pytest.mark.thorough
 def test_only_columns_of_legal_moves_are_written() -> None:
     """The rest of a row, which is most of it, is not even touched."""
     requests, others = ask(4), ask(4)
@@ -301,6 +314,7 @@ def test_only_columns_of_legal_moves_are_written() -> None:
     assert (requests.policy == np.where(is_legal, others.policy, 99)).all()
 
 
+@pytest.mark.thorough
 def test_meters_count_slots_that_work_and_not_answers_on_their_way() -> None:
     backend = CudaBackend(_net(time_steps=3), 3, ExitRule.never(), DEVICE)
     engine = SlotEngine(backend, ask(6))

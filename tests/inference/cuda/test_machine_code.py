@@ -21,11 +21,13 @@ def _is_lean(code: dict[str, Any]) -> bool:
     return code["products"] > 0 and code["barriers"] <= 30 and not any(code[n] for n in none)
 
 
+@pytest.mark.thorough
 def test_every_kernel_compiles_for_hopper() -> None:
     """What the interpreter cannot tell: types, layouts, shared memory. Needs no GPU."""
     printed_by("tests.inference.cuda.compile_kernels")
 
 
+@pytest.mark.thorough
 def test_the_likeliest_tile_is_lean_machine_code() -> None:
     (code,) = _tiles("--first", "1")
     assert _is_lean(code), code

@@ -80,6 +80,7 @@ def test_same_bits_for_every_surrogate(name: str, steps: int) -> None:
     assert 0.1 < found[2] < 0.9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("steps", "grid_bits"), [(3, 1), (3, 20), (33, 13)])
 def test_same_bits_on_any_grid_for_any_number_of_steps(steps: int, grid_bits: int) -> None:
     neurons = _random(steps, *SHAPE), _random(*SHAPE), grid_bits, ATAN
@@ -229,6 +230,7 @@ def test_each_device_gets_the_fastest_there_is(monkeypatch: pytest.MonkeyPatch) 
     fastest_lif.cache_clear()
 
 
+@pytest.mark.thorough
 def test_kernels_compile_for_hopper_and_round_as_torch_does() -> None:
     """What the interpreter cannot tell: types, and what the compiler makes of sums of products."""
     program = Path(__file__).with_name("compile_lif.py")

@@ -86,6 +86,7 @@ KINDS = pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 SHORTCUTS = pytest.mark.parametrize("shortcut_steps", [0, 1, STEPS])
 
 
+@pytest.mark.thorough
 @KINDS
 @SHORTCUTS
 def test_a_layer_is_norm_shortcut_and_neurons(kind: torch.dtype, shortcut_steps: int) -> None:
@@ -124,6 +125,7 @@ def test_the_neurons_are_those_of_the_kernel_without_norm() -> None:
     assert torch.equal(rate, fired.rate)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("used", ["result", "spikes", "membrane", "rate"])
 def test_unused_results_have_no_part_in_the_gradients(used: str) -> None:
     layers = [_layer(3, torch.float32, STEPS) for _ in range(2)]
@@ -138,6 +140,7 @@ def test_unused_results_have_no_part_in_the_gradients(used: str) -> None:
             assert (one.grad - wanted).norm() <= 1e-5 * wanted.norm() + 1e-9
 
 
+@pytest.mark.thorough
 def test_a_network_in_training_takes_this_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its statistics and gradients are those of torch's operators."""
     from vecchess.snn.modules import norm_lif_triton

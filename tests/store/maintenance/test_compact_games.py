@@ -120,6 +120,7 @@ def test_a_run_writes_and_a_training_reads_meanwhile(
     assert sorted(again.tolist()) == list(range(36))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("apart", [2, pytest.param(1, marks=pytest.mark.slow)])
 def test_it_is_killed_at_each_of_its_steps(apart: int, tmp_path: Path) -> None:
     """Whatever access is the last: all games are there once, and the next compaction ends it."""

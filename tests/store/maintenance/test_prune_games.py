@@ -54,6 +54,7 @@ def test_pruned_games_stay_recorded(tmp_path: Path) -> None:
     assert run.manifest().stats == stats
 
 
+@pytest.mark.thorough
 def test_it_is_killed_at_each_of_its_steps(tmp_path: Path) -> None:
     origin = made_run(tmp_path / "origin", num_shards=5)
     for number in count(1):

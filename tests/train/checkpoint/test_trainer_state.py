@@ -201,6 +201,7 @@ def test_another_networks_state_is_refused(saved: CheckpointFolder, tmp_path: Pa
     assert "other layers" in refusal(tmp_path, tensors, values | {"rates": [0.1]})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "changed",
     [

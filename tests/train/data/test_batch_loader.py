@@ -125,6 +125,7 @@ def run_here(program: str, *arguments: object) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_process_ends_though_a_read_of_its_hangs(folder) -> None:
     program = """
 try:

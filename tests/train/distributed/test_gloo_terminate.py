@@ -34,6 +34,7 @@ def ended(case: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.thorough
 def test_a_failing_thread_waits_and_the_main_thread_ends_the_process() -> None:
     done = ended("main")
     assert (done.returncode, done.stdout) == (-signal.SIGABRT, "still running\n")

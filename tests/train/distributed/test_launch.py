@@ -83,6 +83,7 @@ def assert_sums_are_the_same_bits(folder: Path) -> None:
     assert [values["facts"][2], others["facts"][2]] == [True, False]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("program", "victim", "ranks"),
     [
