@@ -210,6 +210,12 @@ class FakeBackend:
         self._requests.policy[rows[order % self._device.wrong_every == 0], 0] ^= 1
         self._answers += len(rows)
 
+    def clear(self) -> None:
+        """See ``Backend.clear``."""
+        self._inner.clear()
+        self._launched.clear()
+        self._busy_slots = 0
+
     def replace_network(self, net: IntegerNet) -> None:
         """See ``Backend.replace_network``."""
         self._inner.replace_network(net)
@@ -245,6 +251,11 @@ class SteppedBackend(ConstantBackend):
         """See ``Backend.advance``."""
         self._done = np.flatnonzero(self._left == 1).astype(np.int32)
         self._left = np.maximum(self._left - 1, 0)
+
+    def clear(self) -> None:
+        """See ``Backend.clear``."""
+        super().clear()
+        self._left[:], self._done = 0, np.empty(0, np.int32)
 
     def settled(self) -> NDArray[np.int32]:
         """See ``Backend.settled``."""

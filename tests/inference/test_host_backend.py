@@ -23,6 +23,7 @@ from vecchess.inference.cpu.backend import (
     KernelCosts,
     KernelThreads,
 )
+from vecchess.inference.engine import answer_all
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.bounds import check_bounds
@@ -314,3 +315,14 @@ def test_wrong_names_devices_and_networks_are_refused() -> None:
     for name in ("cpu", "reference"):
         with pytest.raises(NetworkError, match="not exact"):
             open_backend(name, net, 1)
+
+
+@pytest.mark.parametrize("name", ["cpu", "reference"])
+def test_what_an_interrupted_engine_left_is_no_part_of_the_next(name: str) -> None:
+    backend, wanted, found = open_backend(name, _net(), 8), ask(NUM_ROWS), ask(NUM_ROWS)
+    some = np.arange(5, dtype=np.int32)
+    backend.admit(some, ask(5), some)
+    backend.advance()
+    answer_all(backend, found)
+    answer_all(open_backend(name, _net(), 8), wanted)
+    assert all((one == other).all() for one, other in zip(wanted, found, strict=True))

@@ -147,16 +147,17 @@ def analyse(
     cache = EvaluationCache(config.tree.cache_mb) if config.tree.cache_mb else None
     tablebase = Tablebase(config.tree.syzygy) if config.tree.syzygy else None
     evaluator = opened or open_evaluator(config, lanes, report_line)
-    _compile(evaluator, config, report_line)
-    search = GameSearch(
-        TreeConfig(**config.tree.model_dump()), limits, evaluator.backend, lanes, cache, tablebase,
-        evaluator.num_planes, config.seed,
-    )  # fmt: skip
-    search.stale_after = config.tree.sims
-    search.set_up(positions[0], keys, past)
-    stop = stop or StopSignals()
-    stop.set_action(OnSignal.SET_FLAG)
-    return _Analyst(config, search).search(on_progress, stop), evaluator.facts
+    with evaluator.turn:
+        _compile(evaluator, config, report_line)
+        search = GameSearch(
+            TreeConfig(**config.tree.model_dump()), limits, evaluator.backend, lanes, cache,
+            tablebase, evaluator.num_planes, config.seed,
+        )  # fmt: skip
+        search.stale_after = config.tree.sims
+        search.set_up(positions[0], keys, past)
+        stop = stop or StopSignals()
+        stop.set_action(OnSignal.SET_FLAG)
+        return _Analyst(config, search).search(on_progress, stop), evaluator.facts
 
 
 def lanes_for(sims: int) -> int:

@@ -66,6 +66,10 @@ class Backend(Protocol):
         """
         ...
 
+    def clear(self) -> None:
+        """Free all slots, with the questions in them unanswered: whoever asked them is gone."""
+        ...
+
     def replace_network(self, net: PlayableNet) -> None:
         """Answer with ``net`` from now on, by the same exit rule.
 

@@ -38,6 +38,10 @@ class ConstantBackend:
         slots, self._admitted = self._admitted, np.empty(0, np.int32)
         return slots
 
+    def clear(self) -> None:
+        """Forget what was admitted, see ``Backend.clear``."""
+        self._admitted = np.empty(0, np.int32)
+
     def replace_network(self, net: PlayableNet) -> None:
         """Raise ``ValueError``: there is no network to replace."""
         raise ValueError("a network that is built in cannot be replaced")

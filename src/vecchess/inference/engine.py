@@ -127,7 +127,9 @@ class SlotEngine:
     """Passes waiting rows through the slots of one backend. Not thread-safe: one loop owns it."""
 
     def __init__(self, backend: Backend, requests: Requests) -> None:
-        """Answer rows of ``requests`` with ``backend``."""
+        """Answer rows of ``requests`` with ``backend``, which is cleared: questions that an
+        interrupted engine left in it are not answered."""
+        backend.clear()
         self.backend = backend
         self.requests = requests
         self.slots = SlotTable(backend.num_slots)

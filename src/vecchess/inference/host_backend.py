@@ -78,6 +78,10 @@ class HostBackend(ABC):
         self._state[slots] = FREE
         return slots
 
+    def clear(self) -> None:
+        """Free all slots, see ``Backend.clear``."""
+        self._state[:] = FREE
+
     def replace_network(self, net: PlayableNet) -> None:
         """Compute with ``net`` from now on; raises ValueError and NetworkError, as ``Backend``."""
         require_same_sizes(self._config == net.config, bool((self._state != FREE).any()))

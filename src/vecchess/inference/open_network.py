@@ -7,8 +7,9 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -58,13 +59,15 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class OpenNetwork:
-    """A network on its device, which answers questions."""
+    """A network on its device, which answers questions. Threads may share it: they take turns."""
 
     name: str
     """What it was called when it was opened."""
     net: PlayableNet
     backend: Backend
     device: Device
+    turn: Lock = field(default_factory=Lock, repr=False, compare=False)
+    """Held by the thread that asks; a backend answers one at a time."""
 
     @property
     def num_planes(self) -> int:
@@ -80,7 +83,8 @@ class OpenNetwork:
     def answer(self, requests: Requests) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Probabilities of the legal moves, in the order of ``requests.legal``, float64[R, L], and
         of win, draw and loss, float64[R, 3]; the steps taken are in ``requests.steps``."""
-        answer_all(self.backend, requests)
+        with self.turn:
+            answer_all(self.backend, requests)
         steps = requests.steps[:, None]
         legal = np.arange(requests.legal.shape[1]) < requests.num_legal[:, None]
         policy = requests.policy * self.backend.policy_scale / steps

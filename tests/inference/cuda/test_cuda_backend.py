@@ -27,7 +27,7 @@ from vecchess.inference.cuda import staging
 from vecchess.inference.cuda.backend import CudaBackend
 from vecchess.inference.cuda.state import SlotState
 from vecchess.inference.cuda.tiles import Tile
-from vecchess.inference.engine import SlotEngine
+from vecchess.inference.engine import SlotEngine, answer_all
 from vecchess.inference.requests import Requests
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
@@ -326,6 +326,21 @@ def test_meters_count_slots_that_work_and_not_answers_on_their_way() -> None:
     assert counters.batches <= 2 * (3 + 1), "each answer holds its slot for a step more at most"
     assert backend.is_asynchronous is (DEVICE != "cpu")
     assert 0 < counters.busy_ns == backend.kernel_ns
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_what_an_interrupted_engine_left_is_no_part_of_the_next(steps: int) -> None:
+    wanted, found, some = ask(6), ask(6), np.arange(3, dtype=np.int32)
+    backend = CudaBackend(_net(time_steps=2), 4, ExitRule(), DEVICE)
+    backend.admit(some, ask(3), some)
+    for _ in range(steps):
+        backend.advance()
+    answer_all(backend, found)
+    answer_all(open_backend("reference", _net(time_steps=2), 4, ExitRule()), wanted)
+    assert (wanted.wdl == found.wdl).all()
+    assert (wanted.steps == found.steps).all()
+    is_legal = np.arange(MAX_MOVES) < wanted.num_legal[:, None]
+    assert (wanted.policy == found.policy)[is_legal].all()
 
 
 def test_the_kernels_of_the_host_are_compiled_when_it_is_opened(

@@ -127,6 +127,15 @@ class CudaBackend:
             self.late_steps += self._streams.num_steps * len(slots) - int(at[slots].sum())
         return slots
 
+    @device_work("freeing its slots")
+    def clear(self) -> None:
+        """Free all slots, see ``Backend.clear``."""
+        with self._streams.computing():
+            self._state.busy.zero_()
+        self._streams.synchronize()
+        self._reported = self._streams.finished_steps()
+        self._occupied[:] = False
+
     def _copy_answers(self, slots: NDArray[np.int32]) -> None:
         requests = self._requests
         rows = requests.num_legal, requests.policy, requests.wdl, requests.steps
