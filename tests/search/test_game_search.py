@@ -21,9 +21,9 @@ DEAD = "7k/8/6K1/8/8/8/8/8 w - - 0 1"
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
 
-def new_session(lanes: int = 4, megabytes: int = 64) -> GameSearch:
+def new_session(lanes: int = 4, megabytes: int = 64, config: TreeConfig = CONFIG) -> GameSearch:
     backend = MaterialBackend(lanes, MATERIAL_WEIGHTS)
-    return GameSearch(CONFIG, TreeLimits.of_memory(megabytes << 20), backend, lanes)
+    return GameSearch(config, TreeLimits.of_memory(megabytes << 20), backend, lanes)
 
 
 def search(
@@ -159,3 +159,19 @@ def test_clocks_beyond_the_fifty_moves() -> None:
             continue
         search(session, 50)
         assert session.visits >= 50 or session.is_proven
+
+
+def test_gumbel_decides_the_same_again() -> None:
+    """Its moves are drawn anew; those of a tree that is there already have an order."""
+    session = new_session(config=TreeConfig(search="gumbel", sims=128))
+    fen = "r3b1nr/pBp1b2p/1k6/1p1p2pQ/1PPNp3/1n3P1P/P1NP2q1/3K2RR w - - 4 31"
+    session.set_up(from_board(chess.Board(fen)))
+    decided = []
+    for _ in range(2):
+        search(session, 128)
+        edges = session.root_edges
+        opened = edges[edges["child"] >= 0]
+        nodes = session.forest.nodes[opened["child"]]
+        assert nodes["visits"].tolist() == opened["visits"].tolist()
+        decided.append((session.decision, session.visits, edges["visits"].tolist()))
+    assert decided[0] == decided[1]

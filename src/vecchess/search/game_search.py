@@ -23,7 +23,7 @@ from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.principal_variations import root_visits
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.edge_word import ACTION_MASK, pack_words, word_actions, word_priors
-from vecchess.search.tree.layout import NO_NODE, PROVEN
+from vecchess.search.tree.layout import GUMBEL, NO_NODE, PROVEN
 from vecchess.search.tree_driver import TreeDriver, Trees
 from vecchess.search.tree_memory import TreeLimits
 
@@ -134,7 +134,8 @@ class GameSearch(TreeDriver):
         """Begin a search of up to ``sims`` simulations; waits for the root's evaluation.
 
         lanes: simulations in flight, 0 for as many as there may be. actions: the only moves to be
-        searched, if there are any; the tree is then a new one.
+        searched, if there are any; the tree is then a new one, as always with Gumbel, which draws
+        the moves that it considers anew.
         """
         header = self.forest.header
         self.forest.tablebase_hits, header["max_depth"] = 0, 0
@@ -143,6 +144,8 @@ class GameSearch(TreeDriver):
         if actions:
             self.evaluate_root()
             self._restrict_root(actions)
+        elif header["method"] == GUMBEL:
+            self.forget()
         self._begin(0)
         self._finish()
         self._begin(sims)

@@ -74,6 +74,7 @@ def _copy_edges(forest, tree, index):  # type: ignore[no-untyped-def]
     first = new_edges(forest, tree, count)
     if first == NO_EDGE:  # a tree at its limit may fill pages less well the second time
         node.state &= ~EXPANDED
+        node.num_opened = 0
         forest.unexpanded += 1
         return
     node.first_edge = first
