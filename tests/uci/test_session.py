@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from time import sleep
+from typing import Any
 
 import chess
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from tests.uci.talk import Talk, facts, stockfish
 from vecchess.chess.perft import perft
 from vecchess.config import UciConfig
+from vecchess.search.game_search import GameSearch
+from vecchess.uci.engine_state import EngineState
 from vecchess.uci.go_command import limit_of
 from vecchess.uci.tasks import BENCH_FENS
 
@@ -401,3 +404,37 @@ def test_a_network_gives_the_same_signature_with_any_threads() -> None:
             assert "Network tiny, 4 time steps" in talk.ask("eval", until="Final")
             assert others == {signature(talk, 3)}
     assert len(found) == 1
+
+
+def test_ready_after_a_search_means_that_new_options_are_loaded(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the network still computes for the search that was answered."""
+    loaded, load, compute = list[str](), EngineState.load, GameSearch.compute
+
+    def slow_load(engine: EngineState, config: UciConfig) -> UciConfig:
+        found = load(engine, config)
+        loaded.append(config.net)
+        return found
+
+    def slow_compute(search: GameSearch) -> Any:
+        sleep(0.05)
+        return compute(search)
+
+    monkeypatch.setattr(GameSearch, "compute", slow_compute)
+    monkeypatch.setattr(EngineState, "load", slow_load)
+    talk.ready()
+    assert talk.best("go infinite", "stop") != "(none)"
+    talk.send("setoption name WeightsFile value constant")
+    talk.ready()
+    assert loaded[-1] == "constant"
+
+
+def test_less_strength_draws_the_moves_of_planned_searches_too(talk: Talk) -> None:
+    talk.send("setoption name Search value gumbel", "setoption name UCI_LimitStrength value true")
+    talk.send("setoption name UCI_Elo value 700")
+    found = {
+        talk.best("ucinewgame", f"position startpos moves {moves}", "go nodes 64")
+        for moves in ("a2a3", "a2a4", "h2h3", "h2h4", "b2b3", "g2g3", "c2c3", "d2d3")
+    }
+    assert len(found) > 1

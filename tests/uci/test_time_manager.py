@@ -60,6 +60,8 @@ def test_a_game_of_any_length_fits_one_second_and_a_hundredth() -> None:
 def test_more_moves_to_go_leave_less_for_each() -> None:
     shares = [budget(time_ms=(60_000, 0), moves_to_go=moves).optimum_s for moves in (1, 5, 20)]
     assert shares == sorted(shares, reverse=True)
+    usual = budget(time_ms=(60_000, 0))
+    assert all(budget(time_ms=(60_000, 0), moves_to_go=none) == usual for none in (0, -1))
 
 
 def test_the_increment_counts_beyond_the_overhead() -> None:

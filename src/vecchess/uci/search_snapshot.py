@@ -6,6 +6,7 @@ from time import monotonic
 
 import numpy as np
 
+from vecchess.chess.position import position_keys
 from vecchess.config import UciConfig
 from vecchess.rng import random_word
 from vecchess.search.game_search import GameSearch
@@ -147,10 +148,11 @@ class SearchSnapshot:
         """The action to play; without any simulation, the network's most probable one.
 
         is_planned: the number of simulations was planned, and the search itself decides after
-        them. power: moves are drawn in proportion to this power of their visits; None: the best.
+        them. power: moves are drawn in proportion to this power of their visits instead; None: the
+        best.
         """
         session = self._session
-        if is_planned and session.is_over and session.visits:
+        if is_planned and power is None and session.is_over and session.visits:
             return session.decision
         lines = best_lines(session.forest, 0, MAX_MOVES)
         if not lines:
@@ -162,6 +164,7 @@ class SearchSnapshot:
     def _drawn(self, lines: Sequence[Line], power: float) -> int:
         """An action drawn by visits: another in another position, or with another seed."""
         weights = np.array([line.visits for line in lines], np.float64) ** power
-        word = random_word(self._config.seed, len(self._game.moves), int(self._position[0] >> 1))
+        key = int(position_keys(self._position[None])[0]) >> 1
+        word = random_word(self._config.seed, len(self._game.moves), key)
         place = np.searchsorted(np.cumsum(weights), word / 2**64 * weights.sum(), side="right")
         return lines[min(int(place), len(lines) - 1)].actions[0]

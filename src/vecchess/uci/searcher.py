@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 class Task(ABC):
     """Work for the searcher's thread."""
 
+    is_answered = False
+    """Whether the GUI has what it waits for."""
+
     def __init__(self) -> None:
         """Not stopped yet."""
         self._stopped = Event()
@@ -52,6 +55,8 @@ class LinesTask(Task):
 
 class BackgroundTask(Task):
     """Short work for the searcher's thread, in its turn."""
+
+    is_answered = True
 
     def __init__(
         self, work: "Callable[[EngineState], object]", after: Callable[[], object] = lambda: None

@@ -103,7 +103,7 @@ class Session:
 
     def _is_ready(self, words: Sequence[str], now: float) -> None:
         """Answer at once during a search; otherwise when network and search are ready."""
-        if any(not isinstance(task, BackgroundTask) for task in self._searcher.open_tasks):
+        if any(not task.is_answered for task in self._searcher.open_tasks):
             self._write("readyok")
             return
         config = self._options.config

@@ -2,7 +2,7 @@
 
     left     what the clock says, less the overhead of this move
     reserve  0.5 s, or three quarters of what is left: kept for a machine that is late
-    m        moves until the next time control, at most 40; 40 where it is not given
+    m        moves until the next time control, at most 40; 40 where it is not given, or not above 0
 
     optimum  (left - reserve) / m + 0.8 * (increment - overhead)
     most     three times that, but no more than half of what is left (all but the reserve where the
@@ -51,7 +51,8 @@ class Budget:
             return cls()
         left = max(time_ms / 1000 - overhead_s, LEAST_S)
         reserve = min(RESERVE_S, RESERVE_SHARE * left)
-        moves = MOST_MOVES if go.moves_to_go is None else max(1, min(go.moves_to_go, MOST_MOVES))
+        given = go.moves_to_go or 0
+        moves = min(given, MOST_MOVES) if given > 0 else MOST_MOVES
         increment = go.increment_ms[0 if white else 1] / 1000
         optimum = (left - reserve) / moves + INCREMENT_SHARE * max(0.0, increment - overhead_s)
         most = min(STRETCH * optimum, left - reserve if moves == 1 else left / 2)
