@@ -6,6 +6,7 @@ import pytest
 
 from vecchess.arena.match_game import Forfeit
 from vecchess.arena.player_protocol import ImmediatePlayer, MoveReplies, MoveRequests
+from vecchess.arena.players.network_player import PolicyPlayer
 from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.fen import from_fens
@@ -104,9 +105,28 @@ def test_a_first_move_that_mates_is_passed_over() -> None:
     assert games.env.rows.numbers.max() >= 30
 
 
+def test_after_an_interrupt_games_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    games, replies = VersusGames(3, "net:constant", "white"), PolicyPlayer.replies
+
+    def interrupted(player: PolicyPlayer) -> MoveReplies:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PolicyPlayer, "replies", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        games.step(games.env.random_actions())
+    monkeypatch.setattr(PolicyPlayer, "replies", replies)
+    games.begin(seed=1)
+    games.step(games.env.random_actions())
+    assert not games.is_over.any()
+    games.close()
+
+
+@pytest.mark.stockfish
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ConfigError, match="no player 'nobody'"):
         VersusGames(2, "nobody")
+    with pytest.raises(ConfigError, match="a clock plays one game at a time"):
+        VersusGames(2, "uci:stockfish?tc=10")
     games = VersusGames(2, Leaver(), "white")
     with pytest.raises(WorkerDied, match="player random forfeits a game: crash"):
         games.step(games.env.random_actions())

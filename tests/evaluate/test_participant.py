@@ -41,6 +41,7 @@ def test_a_network_is_spelled_by_its_file_and_search(given: tuple[str, ...], spe
     [
         (("tiny", None, 8), "--sims needs a search"),
         (("greedy", "puct"), "says how it plays"),
+        (("",), 'NET is ""'),
         (("net:tiny?T=2", None, 8), "says how it plays"),
     ],
 )
@@ -99,6 +100,20 @@ def test_engines_of_one_name_are_told_apart_by_their_commands(tmp_path: Path) ->
     assert one.name == other.name
     assert one.identity != other.identity
     assert one == again
+
+
+def test_files_that_settings_name_are_known_by_their_content(tmp_path: Path) -> None:
+    program, file = write_engine(tmp_path), tmp_path / "book"
+    option = 'print("option name Book type string"); print("option name MultiPV'
+    engine = tmp_path / "engine.py"
+    engine.write_text(engine.read_text().replace('print("option name MultiPV', option))
+    found = []
+    for content in ("one", "other", "one"):
+        file.write_text(content)
+        found.append(identify(f"uci:{program}?nodes=1&Book={file}", seed=0))
+    assert found[0].name == found[1].name
+    assert found[0].identity != found[1].identity
+    assert found[0] == found[2]
 
 
 def test_spellings_of_one_network_player_have_one_identity() -> None:

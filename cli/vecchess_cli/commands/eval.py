@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vecchess.config import DEFAULT_NET, MatchConfig
+from vecchess.config.settings import flag
 from vecchess.errors import ConfigError
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code, stopped_text
 from vecchess_cli.options import command_app, run_here, settings_options
@@ -110,12 +111,15 @@ app = command_app(evaluate, EXAMPLES)
 
 def _compare(files: list[Path], flags: dict[str, Any]) -> int:
     """Rate the players of several reports together."""
-    if flags["history"] or flags["against"] or flags["search"] or flags["with_policy"]:
-        raise ConfigError("reports are rated by the games they hold: name no other players")
+    kept = ("nets", "out", "json", "quiet")
+    given = [name for name, value in flags.items() if name not in kept and value]
+    if other := [name for name in given if name != "every" or flags["every"] != 1]:
+        raise ConfigError(f"reports are rated by the games they hold: drop {flag(other[0])}")
     from vecchess.evaluate.compare_evaluations import compare
     from vecchess.evaluate.evaluation import read_evaluation
-    from vecchess.evaluate.report_file import write_report
+    from vecchess.evaluate.report_file import check_output_file, write_report
 
+    check_output_file(flags["out"])
     comparison = compare([str(file) for file in files], [read_evaluation(file) for file in files])
     facts, out = comparison.to_dict(), flags["out"]
     print_result(facts, flags["json"], comparison.tables())

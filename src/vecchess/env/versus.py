@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from vecchess.arena.match_game import Forfeit, ending_name
 from vecchess.arena.player_protocol import MoveReplies, MoveRequests, Player, choose_moves
 from vecchess.arena.players.player_registry import PlayerResources, open_player
+from vecchess.arena.players.uci_player import UciPlayer
 from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.env.chess_env import STAY, ChessEnv, EnvStep, whole_numbers, writable
-from vecchess.errors import WorkerDied
+from vecchess.errors import ConfigError, WorkerDied
 from vecchess.rng import random_word
 from vecchess.shapes import POSITION_WORDS
 
@@ -36,15 +37,14 @@ class VersusGames:
         """``opponent``: a player, or its spec (``players.player_registry``); one opened from
         a spec is closed by ``close``. ``settings``: of ``ChessEnv``.
 
-        Raises ConfigError and ValueError, see ``ChessEnv`` and ``open_player``.
+        Raises ConfigError and ValueError, see ``ChessEnv`` and ``open_player``; ConfigError too for
+        an engine with a clock where there are several games.
         """
         self.env = ChessEnv(num_games, seed=seed, auto_reset=False, keep_past=True, **settings)
         self.colour = colour
-        resources = PlayerResources(max_games=num_games)
-        self._closes_player = isinstance(opponent, str)
-        self.player: Player = (
-            open_player(opponent, 0, resources) if isinstance(opponent, str) else opponent
-        )
+        self._spec = opponent if isinstance(opponent, str) else None
+        self._is_cut_off = False
+        self.player: Player = self._open(num_games) if isinstance(opponent, str) else opponent
         self.is_over = np.zeros(num_games, np.bool_)
         self._begun = np.zeros((num_games, POSITION_WORDS), np.uint64)
         self._plies = np.zeros(num_games, np.int64)
@@ -55,9 +55,18 @@ class VersusGames:
         """Go on from where the original was, in memory that can be written."""
         self.__dict__.update({name: writable(value) for name, value in state.items()})
 
+    def _open(self, num_games: int) -> Player:
+        """The player that the spec names."""
+        assert self._spec is not None
+        player = open_player(self._spec, 0, PlayerResources(max_games=num_games))
+        if isinstance(player, UciPlayer) and (player.max_games or num_games) < num_games:
+            player.close()
+            raise ConfigError(f"{self._spec}: an engine with a clock plays one game at a time here")
+        return player
+
     def close(self) -> None:
         """Close the player, where it was opened here."""
-        if self._closes_player:
+        if self._spec is not None:
             self.player.close()
 
     def begin(self, rows: NDArray[np.int64] | None = None, seed: int | None = None) -> None:
@@ -114,10 +123,21 @@ class VersusGames:
         most = self.player.max_games or max(len(rows), 1)
         for first in range(0, len(rows), most):
             part = rows[first : first + most]
-            replies = choose_moves(self.player, self._requests(part))
+            replies = self._choose(part)
             self._check(replies)
             actions[part] = moves_to_actions(replies.moves)
         return self._move(actions)
+
+    def _choose(self, rows: NDArray[np.int64]) -> MoveReplies:
+        """The opponent's moves in the games of ``rows``, int[K]. After a call that was interrupted
+        it is opened anew: it may still owe replies to that."""
+        if self._is_cut_off and self._spec is not None:
+            self.player.close()
+            self.player = self._open(self.env.num_games)
+        self._is_cut_off = True
+        replies = choose_moves(self.player, self._requests(rows))
+        self._is_cut_off = False
+        return replies
 
     @property
     def _first_number(self) -> int:

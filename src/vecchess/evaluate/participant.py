@@ -60,7 +60,7 @@ def identify(text: str, seed: int, gpus: str = "auto", backend: str = "auto") ->
     spec = Spec.parse(text)
     if is_net:
         return _network(text, NetPlayer.of(spec), seed)
-    settings = sorted(f"{name}={value}" for name, value in spec.settings.items())
+    settings = sorted(f"{name}={_content(value)}" for name, value in spec.settings.items())
     if isinstance(player, UciPlayer):
         return _engine(player, text, spec, settings)
     if is_function(spec.head):
@@ -82,7 +82,9 @@ def _network(text: str, player: NetPlayer, seed: int) -> Participant:
 
 
 def _engine(player: UciPlayer, text: str, spec: Spec, settings: list[str]) -> Participant:
-    shown = [setting for setting in settings if setting.split("=")[0] not in NOT_IN_NAME]
+    shown = [
+        f"{key}={spec.settings[key]}" for key in sorted(spec.settings) if key not in NOT_IN_NAME
+    ]
     words = {name.lower(): value for name, value in spec.settings.items()}
     is_random = bool(words.keys() & RANDOM_SETTINGS) or words.get("threads", "1") != "1"
     identity = _joined(f"{UCI}{player.engine_name} #{_digest(player.command)}", settings)
@@ -99,6 +101,11 @@ def _digest(command: list[str]) -> str:
     return digest.hexdigest()[:HASH_DIGITS]
 
 
+def _content(value: str) -> str:
+    """A setting's value; where it names a file, its content is told too."""
+    return f"{value} #{_digest([value])}" if Path(value).is_file() else value
+
+
 def _joined(what: str, settings: list[str]) -> str:
     return "?".join([what, "&".join(settings)] if settings else [what])
 
@@ -106,8 +113,11 @@ def _joined(what: str, settings: list[str]) -> str:
 def network_spelling(net: str, search: str | None = None, sims: int | None = None) -> str:
     """The spelling of a player: of a network by its file and search, or as it is.
 
-    Raises ConfigError for simulations without a search, and for either beside a whole spelling.
+    Raises ConfigError for no name at all, for simulations without a search, and for either beside a
+    whole spelling.
     """
+    if not net:
+        raise ConfigError('NET is "": give a network file, or "default"')
     spec = Spec.parse(net)
     if net in SIMPLE or (":" in spec.head and find(net).kind != "module"):
         if search is not None or sims is not None:

@@ -146,3 +146,15 @@ def test_stockfish_repeats_its_games_at_fixed_nodes() -> None:
     games = [[game.moves.tolist() for game in result.counter.games] for result in found]
     assert games[0] == games[1]
     assert found[0].score.wins == 4
+
+
+def test_a_number_that_comes_again_is_another_game(engine: str) -> None:
+    """Another match numbers its games from 0 too."""
+    player = open_player(f"{engine} good?depth=1")
+    try:
+        for seed in (1, 2):
+            settings = MatchConfig(games=2, seed=seed, random_plies=4, max_plies=61)
+            result = play_match(player, RandomPlayer(), settings)
+            assert result.counter.facts()["forfeits"] == []
+    finally:
+        player.close()

@@ -138,7 +138,7 @@ def onnx(
 
     Example:  vecchess export onnx small.safetensors
     """
-    out = out or net.with_suffix(".onnx")
+    out = out or _beside(net, ".onnx")
     _require_one(out, json)
     from vecchess.export.onnx_export import export_onnx
     from vecchess.snn.integer.net_file import load_net
@@ -186,7 +186,7 @@ def nir(
 
     Example:  vecchess export nir small.safetensors
     """
-    out = out or net.with_suffix(".nir")
+    out = out or _beside(net, ".nir")
     _require_one(out, json)
     from vecchess.export.nir_file import export_nir
     from vecchess.snn.integer.net_file import load_net
@@ -223,7 +223,7 @@ def hub(
     from vecchess.export.hub_folder import export_hub
     from vecchess.snn.integer.net_file import load_net
 
-    out = out or net.with_name(f"{net.stem}-hub")
+    out = out or _beside(net, "-hub")
     network = load_net(net)
     num_bytes = export_hub(network, out, name or net.stem, licence)
     facts = {"sha256": network.sha256, "bytes": num_bytes}
@@ -307,6 +307,15 @@ def _report(what: str, out: Path, facts: Mapping[str, object], json: bool) -> No
         note(f"wrote {what} to {out}")
     if json:
         print_json({"schema": 1, **facts, "out": str(out)})
+
+
+def _beside(net: Path, ending: str) -> Path:
+    """Where what is made of ``net`` goes, unless the user says where."""
+    if not net.name:
+        from vecchess.errors import ConfigError
+
+        raise ConfigError(f'NET is "{net}": give a network file')
+    return net.with_name(net.stem + ending)
 
 
 def _require_one(out: Path, json: bool) -> None:

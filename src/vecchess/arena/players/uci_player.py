@@ -21,6 +21,7 @@ from typing import Annotated, Any, Self
 import chess
 import chess.engine
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from vecchess.arena.match_game import Forfeit
@@ -188,9 +189,21 @@ class _GameOnClock:
     """A game as the engine sees it."""
 
     number: int
+    start: NDArray[np.uint64]
+    """uint64[8]"""
+    moves: list[int]
+    """Those on the board."""
     board: chess.Board
     left_s: float | None
     """On the engine's clock; None without one."""
+
+    def goes_on_with(self, request: MoveRequests) -> bool:
+        """Whether ``request`` asks about a later position of this game. A number alone does not
+        tell: another match, or an environment that is begun anew, uses it again."""
+        moves, done = request.moves[0, : int(request.plies[0])].tolist(), len(self.moves)
+        is_later = len(moves) > done and moves[:done] == self.moves
+        is_same = self.number == int(request.games[0])
+        return is_later and is_same and np.array_equal(self.start, request.starts[0])
 
 
 class _EngineProcess:
@@ -241,13 +254,13 @@ class _EngineProcess:
         """The game of ``request`` with all its moves on the board."""
         slot, number = int(request.slots[0]), int(request.games[0])
         game = self._games.get(slot)
-        if game is None or game.number != number:
-            clock = self._options.clock
-            game = _GameOnClock(number, start_board(request.starts[0]), clock and clock[0])
+        if game is None or not game.goes_on_with(request):
+            clock, start = self._options.clock, request.starts[0].copy()
+            game = _GameOnClock(number, start, [], start_board(start), clock and clock[0])
             self._games[slot] = game
-        done = len(game.board.move_stack)
-        for word in request.moves[0, done : int(request.plies[0])].tolist():
+        for word in request.moves[0, len(game.moves) : int(request.plies[0])].tolist():
             game.board.push(to_chess_move(game.board, word))
+            game.moves.append(word)
         return game
 
     def _is_late(self, game: _GameOnClock, spent_s: float) -> bool:
