@@ -222,6 +222,9 @@ def test_settings_of_a_run_that_goes_on_take_the_place_of_defaults(tmp_path: Pat
     before.write_text("gamess = 9\n")
     with pytest.raises(ConfigError, match=r"config.toml: .*gamess"):
         load_config(SelfplayConfig, {}, None, {}, before)
+    before.write_text(to_toml(begun))
+    with pytest.raises(ConfigError, match="was made by vecchess selfplay: only that resumes it"):
+        load_config(TrainConfig, {}, None, {}, before)
 
 
 def test_a_file_may_be_a_pipe(tmp_path: Path) -> None:
@@ -282,10 +285,10 @@ PLAY_FREE = {
 }  # fmt: skip
 TRAIN_FIXED = {
     "objective", "history", "tactical", "move_inputs", "init_from", "positions_per_iter", "seats",
-    "data", "data_share", "lag",
+    "data", "data_share", "lag", "holdout",
 }  # fmt: skip
 TRAIN_FREE = {
-    "iterations", "epochs", "holdout", "batch_size", "micro_batch", "samples_per_position",
+    "iterations", "epochs", "batch_size", "micro_batch", "samples_per_position",
     "window_positions", "loaders", "mirror", "precision", "surrogate", "fold_at",
     "checkpoint_every", "keep_checkpoints", "keep_every", "eval_every", "eval_games", "gate",
     "gate_games", "log_every", "rank_timeout_s", "nnodes", "node_rank", "master_addr",

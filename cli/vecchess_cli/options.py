@@ -94,8 +94,11 @@ def writable_run(
     if flags["resume_or_begin"]:
         flags["resume"] = has_begun(given, note)
     task = "RANK" if "RANK" in os.environ else "SLURM_PROCID"
-    has_ranks = "node_rank" in flags
-    is_first = not has_ranks or (os.environ.get(task, "0"), flags["node_rank"] or "0") == ("0", "0")
+    is_first = os.environ.get(task, "0") == "0" or "node_rank" not in flags
+    if "node_rank" in flags:
+        from vecchess.train.distributed.shared_settings import node_of
+
+        is_first = is_first and node_of(flags) == 0
     restarts = "TORCHELASTIC_RUN_ID" in os.environ
     copy = (
         learner_copy(given, flags["resume"], note, restarts, push_every_s, give_up=give_up)

@@ -126,6 +126,7 @@ def test_copies_have_what_settings_name(run: RunFolder) -> None:
 
     def task(here: RunFolder, copies: RunCopies, ranks: ThreadRanks) -> Path:
         copies.send_start()
+        copies.send_latest()
         copies.send_data()
         config = pinned(here, build(TrainConfig, {"net": "net.toml"}))
         assert Path(config.net).read_text() == "blocks = 1\nchannels = 32\n"

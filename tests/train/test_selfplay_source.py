@@ -159,6 +159,15 @@ def test_a_run_that_goes_back_plays_nothing_twice(run: RunFolder) -> None:
     assert supervisor.played == []
 
 
+def test_a_run_that_goes_back_plays_with_the_network_of_then(run: RunFolder) -> None:
+    source, _ = generations(run)
+    state, before = json.loads(json.dumps(source.state())), latest_net(run)
+    publish(create_sized(NetConfig(num_planes=25, blocks=1, channels=32), 2), run, 9, 9)
+    assert latest_net(run) != before
+    source.restore(state)
+    assert latest_net(run) == before
+
+
 def test_a_stop_leaves_the_generation_to_the_next_start(run: RunFolder) -> None:
     source, supervisor = generations(run)
     supervisor.stops = True
@@ -183,6 +192,10 @@ def test_what_checkpoints_need_is_noted_for_pruning(run: RunFolder) -> None:
     assert needed[-1] > 0, "the window has moved"
     kept = sorted(int(path.stem) // SEATS for path in run.cuts.iterdir())
     assert set(kept) == set(range(7, 12)), "a run goes on from checkpoints of iterations 8 to 12"
+    checked, _ = generations(run, executor="mailbox", **settings)
+    checked.restore(source.state())
+    checked._note_needed()
+    assert first_needed(run.games, is_training=True) == 0, "it may have to go back to the first"
     (run.cuts / "lost.npz").touch()
     source.prepare(12, 0)
     assert not (run.cuts / "lost.npz").exists()

@@ -112,6 +112,29 @@ def test_a_stop_leaves_the_candidate_to_the_next_start(tmp_path: Path) -> None:
     assert "log_gate" not in calls
 
 
+def test_a_gate_that_is_taken_off_leaves_no_candidate(tmp_path: Path) -> None:
+    trainer, gate, _ = trainer_with(tmp_path, [])
+    trainer.config = TrainConfig(iterations=1, eval_every=0)
+    trainer.train(SimpleNamespace(evaluate=lambda learner: {}), lambda: None)  # type: ignore[arg-type]
+    assert not trainer.progress.candidate_waits
+    assert gate.iterations == []
+
+
+def test_matches_that_a_stop_ended_are_played_at_the_next_start(tmp_path: Path) -> None:
+    trainer, _, _ = trainer_with(tmp_path, [])
+    trainer.config = TrainConfig(iterations=1, eval_every=1)
+    answers: list[list[dict[str, Any]]] = [[], [{"elo": 1.0}]]
+    trainer.matches = SimpleNamespace(play=lambda: answers.pop(0))  # type: ignore[assignment]
+    saved: list[bool] = []
+    for _ in range(3):
+        trainer.train(
+            SimpleNamespace(evaluate=lambda learner: {}),  # type: ignore[arg-type]
+            lambda: saved.append(trainer.progress.matches_wait),
+        )
+    assert saved == [True, False]
+    assert trainer.progress.matches == [{"elo": 1.0, "iteration": 1}]
+
+
 class StubLearner:
     """Notes generations, the iterations done at each update, and when it was folded."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES = """Train a network: by games against itself, or from recorded games.
 
 Without options: a tiny network on this machine's GPUs, or else on its processor, by AlphaZero with
-16 simulations a move; some ten minutes on a laptop, with its score against random play before and
+16 simulations a move; some six minutes on two cores, with its score against random play before and
 after.
 
 Examples:
@@ -109,18 +109,18 @@ def _train(flags: dict[str, Any], stop: StopSignals) -> dict[str, Any]:
     prepare_environment()
     from vecchess.config import load_config
     from vecchess.store.run_folder import RunFolder
-    from vecchess.train.distributed.shared_settings import settings_before_joining
+    from vecchess.train.distributed.shared_settings import node_of, settings_before_joining
     from vecchess.train.run_train import train_run
 
     run_dir, resume, config = flags["run_dir"], flags["resume"], flags["config"]
     before = RunFolder(run_dir).config if resume and run_dir is not None else None
     is_here = before is None or before.is_file()
     is_complete = not (resume and run_dir is None)  # train_run raises an error otherwise
-    dash = flags["dash"] and int(flags["node_rank"] or 0) == 0 and is_complete
+    dash = flags["dash"] and is_complete and node_of(flags) == 0
     run_dir, dashboard = dashboard_of(dash, flags["dash_port"], run_dir, "train")
     with dashboard:
-        if is_here or config is not None:
-            settings = load_config(TrainConfig, flags, config, before=before if is_here else None)
+        if is_here:
+            settings = load_config(TrainConfig, flags, config, before=before)
             return train_run(settings, run_dir, resume, flags["quiet"], stop=stop)
         # they are on rank 0's machine
         return train_run(

@@ -62,14 +62,24 @@ def load_config(
 
     A field of a nested model has a flag and a variable of its own name: ``VECCHESS_SEED``,
     ``VECCHESS_TEMPERATURE``. ``before``: settings of a run that goes on, in place of the defaults.
-    Raises ConfigError with one line that names the key.
+    Raises ConfigError with one line that names the key, or the command that made the run.
     """
     values = read_toml(before) if before else {}
+    if before and (model is TrainConfig) != ("objective" in values):
+        command = "train" if "objective" in values else "selfplay"
+        raise ConfigError(f"{before.parent} was made by vecchess {command}: only that resumes it")
     _refuse_unknown(model, values, str(before))
+    return resolve(model, flags, overlaid(values, file), str(file or before), environ)
+
+
+def overlaid(values: Mapping[str, Any], file: Path | None) -> dict[str, Any]:
+    """``values``, and in their place what ``file`` has, key by key also in tables; raises
+    ConfigError where it cannot be read."""
+    found = dict(values)
     for key, value in (read_toml(file) if file else {}).items():
-        is_table = isinstance(value, dict) and isinstance(values.get(key), dict)
-        values[key] = values[key] | value if is_table else value
-    return resolve(model, flags, values, str(file or before), environ)
+        is_table = isinstance(value, dict) and isinstance(found.get(key), dict)
+        found[key] = found[key] | value if is_table else value
+    return found
 
 
 def resolve(

@@ -135,7 +135,7 @@ class TrainConfig(PlayConfig):
     """AlphaZero with --data: share of recorded games in a batch."""
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
     """Supervised: number of times each position is used."""
-    holdout: Annotated[float, Field(ge=0, le=0.5)] = 0.02
+    holdout: Annotated[float, Field(ge=0, le=0.5), OnResume.FIXED] = 0.02
     """Supervised: share of the positions, the last games of each place, kept to test on."""
     batch_size: Annotated[int, Field(ge=1, le=1 << 20)] = 256
     """Samples of an update, on all ranks together."""
@@ -241,6 +241,11 @@ class TrainConfig(PlayConfig):
             if self.is_on_policy and is_wrong:
                 raise ValueError(f"{self.objective} {reason}")
         return self
+
+    @property
+    def may_go_back(self) -> bool:
+        """Whether games of others are checked: the training may have to go back to before them."""
+        return self.executor != "local" and self.verify_share > 0
 
     @property
     def trace(self) -> float:

@@ -75,7 +75,7 @@ from vecchess.selfplay.supervisor.supervisor import (
     no_heartbeat,
 )
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
-from vecchess.store.block_file import BlockName, unpack_block
+from vecchess.store.block_file import BlockName, may_be_of, unpack_block
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
 from vecchess.store.object_store import ObjectStore, is_url
@@ -451,13 +451,12 @@ class FleetExecutor:
         self._quota.enforce()
 
     def _earliest_by(self, player: str) -> int | None:
-        """The first generation with recorded games of a player. Games of self-play, from which
-        nothing follows, are dropped instead, and played again."""
-        names = (
-            (BlockName.of_file(entry.file.removeprefix(PART)), entry)
-            for entry in self.ledger.entries
-        )
-        entries = [entry for name, entry in names if name is not None and name.player == player]
+        """The first generation with recorded games of a player, or with games of which compaction
+        forgot the player. Games of self-play are dropped instead, and played again."""
+        entries = [
+            entry for entry in self.ledger.entries
+            if may_be_of(entry.file.removeprefix(PART), player)
+        ]  # fmt: skip
         if self._seating is None:
             self.ledger.drop(entries)
             return None

@@ -14,6 +14,7 @@ import re
 from typing import NamedTuple
 
 from vecchess.errors import DataError
+from vecchess.store.manifest import REWRITTEN_PREFIX
 
 HEAD_BYTES = 16
 BLOCKS = "fleet/blocks/"
@@ -54,6 +55,12 @@ class BlockName(NamedTuple):
     @classmethod
     def _of(cls, found: re.Match[str] | None) -> "BlockName | None":
         return found and cls(int(found[1]), int(found[2]), found[3])
+
+
+def may_be_of(file: str, player: str) -> bool:
+    """Whether a shard may have games of a player: after compaction its name does not tell."""
+    name = BlockName.of_file(file)
+    return name.player == player if name else file.startswith(REWRITTEN_PREFIX)
 
 
 def blocks_of(task: int) -> str:

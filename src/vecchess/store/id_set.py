@@ -106,7 +106,9 @@ class IdSet:
 
     def _combine(self, other: "IdSet", keep: Callable[[_Bools, _Bools], _Bools]) -> "IdSet":
         """The ids for which ``keep(in this set, in the other)`` holds; never those in neither."""
-        points = np.unique(np.concatenate([self.edges, other.edges]))
+        # two ascending parts, which a stable sort merges; np.unique may hash instead
+        points = np.sort(np.concatenate([self.edges, other.edges]), kind="stable")
+        points = points[np.diff(points, prepend=points[:1] - 1) > 0]
         is_kept = keep(self.contains(points), other.contains(points))
         return self.of_edges(points[np.diff(is_kept, prepend=False)])
 

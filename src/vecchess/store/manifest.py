@@ -57,7 +57,8 @@ from vecchess.store.stats import GameStats
 NAME = re.compile(r"\w[\w.-]{0,199}\.npz", re.ASCII)
 """It cannot leave its folder, nor name a file that is no shard."""
 _SHA256 = re.compile("[0-9a-f]{64}")
-LONGEST_LINE = 1 << 24
+LONGEST_LINE, LONGEST_HEAD = 1 << 24, 1 << 28
+"""Bytes of a line, and of the first one, which tells all games that are pruned."""
 _KEYS = {"file", "sha256", "games", "stats"}
 _OF_SEGMENTS = {"segments", "cut"}
 
@@ -250,6 +251,8 @@ class Manifest:
         listed, stats = list(entries), GameStats()
         stats.add(self.pruned_stats, *(entry.stats for entry in pruned))
         head = _header(IdSet.union([self.pruned, *(entry.ids for entry in pruned)]), stats)
+        if len(head) > LONGEST_HEAD:
+            raise DataError(f"{self.path}: too many ranges of pruned games; begin a new run")
         lines = [head, *(_json_line(entry.to_dict()) for entry in listed)]
         write_atomically(self.path, b"".join(lines))
         self._clear()
@@ -422,7 +425,7 @@ class Manifest:
     def _parse_head(self, line: bytes) -> None:
         """Take the first line: which games are pruned."""
         try:
-            values = parse_json_object(line, LONGEST_LINE)
+            values = parse_json_object(line, LONGEST_HEAD)
             if not is_schema(values.get("schema"), SCHEMA):
                 raise ValueError(f"schema {values.get('schema')}; this vecchess reads {SCHEMA}")
             if not _ID.fullmatch(values["manifest"]):

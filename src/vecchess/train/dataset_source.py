@@ -49,23 +49,29 @@ class DatasetSource:
 
     def prepare(self, iteration: int, steps_before: int) -> IterationPlan:
         """The iteration's part of the dataset."""
-        ends = [self._num_steps * k // self._config.iterations for k in (iteration, iteration + 1)]
+        end = self._num_steps * (iteration + 1) // self._config.iterations
 
         def spec(step: int) -> BatchSpec:
             return self._spec(step, self._config.seed, 0, self._num_learnt)
 
-        return IterationPlan(ends[1] - ends[0], spec, self.num_positions)
+        return IterationPlan(max(end - steps_before, 0), spec, self.num_positions)
 
     def state(self) -> dict[str, Any]:
-        """The number of positions: the files themselves do not change."""
-        return {"positions": self.num_positions}
+        """The number of positions, and the size of a batch, which tells how many are learnt."""
+        return {"positions": self.num_positions, "batch_size": self._config.batch_size}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Raises ConfigError where the dataset has changed."""
+        """Raises ConfigError where the dataset or the size of a batch has changed."""
         if state["positions"] != self.num_positions:
             raise ConfigError(
                 f"--data has {self.num_positions:,} positions, the run began with "
                 f"{state['positions']:,}: give the same files"
+            )
+        size = self._config.batch_size
+        if (before := state.get("batch_size", size)) != size:  # older runs do not tell
+            raise ConfigError(
+                f"a supervised run goes on with its --batch-size, {before}, not {size}: it counts "
+                "the positions that are learnt"
             )
 
     def evaluate(self, learner: Learner) -> dict[str, Any]:

@@ -36,12 +36,17 @@ class RunCopies:
         self._sent: frozenset[str] = frozenset()
 
     def send_start(self) -> None:
-        """Send what ranks begin with: pins, inputs, the newest network."""
+        """Send what ranks begin with: pins and inputs."""
         names: list[str] = []
         if self._is_copied and self._ranks.is_main:
             names = [PINS_FILE, *self._names_in("inputs")]
-            if (self.run.path / LATEST).exists():
-                names += [f"nets/{latest_net(self.run).file.name}", LATEST]
+        self._send(names)
+
+    def send_latest(self) -> None:
+        """Send the newest network, where there is one."""
+        names: list[str] = []
+        if self._is_copied and self._ranks.is_main and (self.run.path / LATEST).exists():
+            names = [f"nets/{latest_net(self.run).file.name}", LATEST]
         self._send(names)
 
     def send_data(self) -> None:

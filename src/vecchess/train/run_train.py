@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.arena.ratings.sprt import Sprt
-from vecchess.config import TrainConfig, read_toml, to_toml
+from vecchess.config import TrainConfig, to_toml
 from vecchess.errors import ConfigError
 from vecchess.fleet.fleet_run import GamesRefuted, check_executor
 from vecchess.importers.recorded_places import check_places
@@ -169,6 +169,7 @@ def _train(
         )
         state = TrainerState(trainer, source, _checkpoints(config, run, ranks))
         state.restore()
+        copies.send_latest()
         if ranks.is_main:
             _refuse_fewer_iterations(trainer)
             if launch:
@@ -356,12 +357,10 @@ def _shared_folder(
             )
     if ranks.is_main and resume:
         run = RunFolder.existing(folder)
-        if "objective" not in read_toml(run.config):
-            raise ConfigError(f"{run.path} is no training run: it was made by vecchess selfplay")
         if (run.path / "machines").is_dir():
             raise ConfigError(
                 f"{run.path} was made on several machines by an older vecchess, which left games "
-                "on each: begin a new run, with --init-from its newest network"
+                "on each: begin a new run, with --net and its newest network"
             )
         check_resumable(run, absolute_paths(config))
     found = ranks.broadcast_object({"folder": str(folder), "resume": resume})
@@ -379,9 +378,8 @@ def _refuse_fewer_iterations(trainer: Trainer) -> None:
 def _checkpoints(config: TrainConfig, run: RunFolder, ranks: Ranks) -> CheckpointFolder | None:
     if not ranks.is_main:
         return None
-    checks = config.executor != "local" and config.verify_share > 0
     kept = config.keep_checkpoints, config.keep_every
-    return CheckpointFolder(run.path / "checkpoints", *kept, keep_first=checks)
+    return CheckpointFolder(run.path / "checkpoints", *kept, keep_first=config.may_go_back)
 
 
 def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:

@@ -99,9 +99,9 @@ class SelfplaySource:
             raise ValueError("a number of positions or shards is none")
         self._num_reference_shards = min(before, now) if now else before  # fewer: compacted
         self._nets = {int(iteration): str(name) for iteration, name in state.get("nets", [])}
-        latest = state.get("latest") if self._config.lag else None
-        if self._player is not None and latest:
-            mark_latest(self._run, *map(str, latest))  # not what was published after the checkpoint
+        if self._player is not None and (latest := state.get("latest")):
+            # not what was published after the checkpoint: perhaps it learnt from refuted games
+            mark_latest(self._run, *map(str, latest))
 
     def evaluate(self, learner: Learner) -> dict[str, Any]:
         """Empty: no games are held out."""
@@ -180,13 +180,15 @@ class SelfplaySource:
 
     def _note_needed(self) -> None:
         """Note the first segment that the oldest of the newest checkpoints needs: pruning spares
-        all from there on. The window of a later one never begins earlier. Unfinished games that no
+        all from there on, or all where the run may go back. The window of a later one never begins
+        earlier. Unfinished games that no
         checkpoint goes on with are removed."""
         config = self._config
         back = config.checkpoint_every * (config.keep_checkpoints + 1)
         first = max(len(self._history) - back, 1)
         _, oldest = self._oldest_in_window(first)
-        write_needed(self._run.games, self._seating.segments(oldest, first).span[0])
+        needed = 0 if config.may_go_back else self._seating.segments(oldest, first).span[0]
+        write_needed(self._run.games, needed)
         remove_cuts(self._run, (first - 1) * self._seating.seats)
 
     def _oldest_in_window(self, num: int) -> tuple[int, int]:
@@ -209,10 +211,11 @@ class SelfplaySource:
     def _facts(self, played: dict[str, Any], oldest: int) -> dict[str, Any]:
         """Facts about a generation."""
         stats, load = GameStats.from_dict(played["stats"]), played["load"]
+        seconds = max(played["seconds"], 1e-9)
         return {
             **{name: load[name] for name in LOAD_FACTS},
             "seconds": round(played["seconds"], 3),
-            "games_per_s": round(stats.games / max(played["seconds"], 1e-9), 3),
+            "games_per_s": round(stats.games / seconds if load["plies_per_s"] else 0.0, 3),
             "positions": self._history[-1],
             "window_positions": sum(self._history[oldest:]),
             "mean_length": round(stats.mean_length, 2),

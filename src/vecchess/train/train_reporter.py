@@ -276,7 +276,7 @@ def games_line(title: str, facts: dict[str, Any]) -> str:
     """The line about a generation of games; ``facts`` of ``SelfplaySource``."""
     games = max(facts["games"], 1)
     return (
-        f"{title}  played {games:,} games in {as_clock(facts['seconds'])} "
+        f"{title}  played {facts['games']:,} games in {as_clock(facts['seconds'])} "
         f"({facts['games_per_s']:,.1f}/s)  White {facts['white_wins'] / games:.0%} "
         f"draws {facts['draws'] / games:.0%} Black {facts['black_wins'] / games:.0%}  "
         f"mean {facts['mean_length']:.0f} plies  {facts['positions']:,} new positions, "

@@ -53,6 +53,8 @@ class TrainProgress:
     """The gate has not judged the newest network, because a stop was requested."""
     matches: list[dict[str, Any]] = field(default_factory=list)
     """Results of the progress matches, in order."""
+    matches_wait: bool = False
+    """Matches are due that a stop ended."""
 
 
 class Trainer:
@@ -102,6 +104,9 @@ class Trainer:
             progress.has_begun = not self.stop.reason
             save()
         elif progress.candidate_waits and self._publish_and_evaluate(source):
+            save()
+        elif progress.matches_wait:
+            self._play_matches()
             save()
         while progress.iteration < self.config.iterations and not self._agree_on_stop():
             is_done = self._prepare_and_learn(source) and self._publish_and_evaluate(source)
@@ -210,12 +215,12 @@ class Trainer:
         False where a stop came before the gate's decision; the next start repeats it.
         """
         self.ranks.broadcast_(self.learner.weights())
-        net = self.learner.exported()
+        net, self.progress.candidate_waits = self.learner.exported(), False
         if self.config.gate and self.progress.has_begun:
             self.reporter.set_state("evaluating")
             verdict = self.matches.judge(net, self.progress.iteration)
-            self.progress.candidate_waits = verdict is None
             if verdict is None:
+                self.progress.candidate_waits = True
                 return False
             self.reporter.log_gate(verdict)
             if not verdict["admitted"]:
@@ -232,10 +237,12 @@ class Trainer:
 
     def _play_matches(self) -> None:
         """Progress matches, of which every rank plays a share."""
+        self.progress.matches_wait = False
         if not self.config.eval_every:
             return
         self.reporter.set_state("evaluating")
         matches = self.matches.play()
+        self.progress.matches_wait = not matches
         for match in matches:
             match["iteration"] = self.progress.iteration
             self.reporter.log_match(match)

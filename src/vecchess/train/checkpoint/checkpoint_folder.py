@@ -165,7 +165,7 @@ class CheckpointFolder:
         if files:
             raise DataError(
                 f"none of the {len(files)} checkpoints in {self.path} is whole: begin a new run "
-                "with --init-from and the last network of this one"
+                "with --net and the last network of this one"
             )
         return None
 

@@ -59,6 +59,7 @@ class StateValues(TypedModel):
     positions: _Count
     has_begun: bool
     candidate_waits: bool
+    matches_wait: bool = False
     matches: list[dict[str, Any]]
     source: dict[str, Any]
     """The values of ``TrainingSource.state``."""
@@ -150,6 +151,10 @@ class TrainerState:
             )
         if values.folded:
             learner.fold()
+        elif learner.net.folded:
+            raise ConfigError(
+                "--fold-at 0 is for a new run; this one is folded at its next update with 0.001"
+            )
         load_weights(learner.net, _below(_NET, tensors))
         if learner.average is not None:  # a run that had none begins one with its weights
             load_weights(learner.average.net, played_weights(tensors))

@@ -7,11 +7,13 @@ rank 0 is, and get the rest from rank 0 once all ranks have met.
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vecchess.config import TrainConfig, load_config, resolve
-from vecchess.config.load import ENV_PREFIX
-from vecchess.train.distributed.ranks import Ranks
+from vecchess.config import TrainConfig, resolve
+from vecchess.config.load import ENV_PREFIX, overlaid
+
+if TYPE_CHECKING:
+    from vecchess.train.distributed.ranks import Ranks
 
 OWN = {"node_rank", "gpus", "master_addr", "threads", "movers"}
 """Settings that may differ from machine to machine."""
@@ -27,13 +29,25 @@ def settings_before_joining(flags: Mapping[str, Any]) -> TrainConfig:
     variables = {ENV_PREFIX + name.upper() for name in NEEDED_TO_JOIN}
     environ = {name: value for name, value in os.environ.items() if name in variables}
     needed = {name: value for name, value in flags.items() if name in NEEDED_TO_JOIN}
-    return load_config(TrainConfig, needed, None, environ)
+    file = flags["config"]
+    values = {name: value for name, value in overlaid({}, file).items() if name in NEEDED_TO_JOIN}
+    return resolve(TrainConfig, needed, values, str(file), environ)
+
+
+def node_of(flags: Mapping[str, Any]) -> int:
+    """The number of this machine, before it is known how many there are and where the first is.
+
+    Raises ConfigError as ``load_config``.
+    """
+    any_cluster = {"nnodes": 4096, "master_addr": "unknown"}
+    return settings_before_joining({**flags, **any_cluster}).node_rank
 
 
 def settings_from_rank0(
-    config: TrainConfig, flags: Mapping[str, Any] | None, ranks: Ranks
+    config: TrainConfig, flags: Mapping[str, Any] | None, ranks: "Ranks"
 ) -> TrainConfig:
-    """``config`` where ``flags`` is None, else rank 0's settings below ``flags`` and variables.
+    """``config`` where ``flags`` is None, else rank 0's settings below ``flags``, variables and the
+    file that ``flags`` name.
 
     All ranks call it; rank 0 without ``flags``. Raises ConfigError where they do not fit together.
     """
@@ -41,4 +55,5 @@ def settings_from_rank0(
     from_rank0 = ranks.broadcast_object(shared)
     if flags is None:
         return config
-    return resolve(TrainConfig, flags, from_rank0, f"settings of rank 0 on {ranks.hosts[0]}")
+    where = f"settings of rank 0 on {ranks.hosts[0]}"
+    return resolve(TrainConfig, flags, overlaid(from_rank0, flags["config"]), where)
