@@ -288,3 +288,15 @@ def test_wrong_calls_are_refused() -> None:
     with pytest.raises(ConfigError, match="seed must be from 0"):
         env.reset(seed=-1)
     assert (terminations(env.positions) == Termination.ONGOING).all()
+
+
+def test_rows_are_begun_anew_by_number_or_by_mask() -> None:
+    for rows in ([3], np.array([False, False, False, True])):
+        env = ChessEnv(4, auto_reset=False)
+        env.step(env.random_actions())
+        env.reset(rows)
+        assert env.rows.plies.tolist() == [1, 1, 1, 0]
+    for wrong in ([0.5], [True, False], ["a"]):
+        with pytest.raises(ValueError, match="rows must be"):
+            env.reset(wrong)
+    env.reset([])

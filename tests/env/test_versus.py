@@ -105,6 +105,11 @@ def test_a_first_move_that_mates_is_passed_over() -> None:
     assert games.env.rows.numbers.max() >= 30
 
 
+def test_games_that_never_reach_the_user_are_refused() -> None:
+    with pytest.raises(ConfigError, match="over before the user's first move"):
+        VersusGames(1, "random", "black", max_plies=1)
+
+
 def test_after_an_interrupt_games_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     games, replies = VersusGames(3, "net:constant", "white"), PolicyPlayer.replies
 

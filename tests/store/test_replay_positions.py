@@ -13,13 +13,17 @@ from tests.kernels import size
 from tests.selfplay.playing import Recorder, play, questions_in
 from tests.selfplay.playing import replay as replay_by_python_chess
 from tests.store.games import walked
-from vecchess.chess.action import moves_to_actions
+from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.fen import from_board
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.planes import NUM_PLANES, encode_planes, num_planes
+from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS, encode_planes, num_planes
+from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.errors import DataError
+from vecchess.importers.imported_game import ImportedGame, action_of, to_records
+from vecchess.inference.requests import Requests
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import replay_moves, replay_positions
 
@@ -174,3 +178,18 @@ def test_an_illegal_move_is_named() -> None:
     action[records.offsets[1] + 4] = action[records.offsets[1] + 4] ^ 63
     with pytest.raises(DataError, match="game 1: the move recorded at ply 4 is illegal"):
         replay_positions(replace(records, action=action), np.arange(len(action)))
+
+
+def test_positions_that_repeat_are_marked_for_networks_of_lc0() -> None:
+    board, game = chess.Board(), ImportedGame(0, from_board(chess.Board()), 0, Termination.PLY_CAP)
+    for uci in ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "e2e4"]:
+        game.actions.append(action_of(board, chess.Move.from_uci(uci)))
+        board.push_uci(uci)
+    records = to_records([game], "x")
+    back = replay_positions(records, np.arange(7), POSITION_INPUTS).requests
+    games = Games.at(records.start, 50)
+    for ply in range(7):
+        asked = Requests.at(games.positions, POSITION_INPUTS, games.past, games.repetitions)
+        assert np.array_equal(back.planes[ply], asked.planes[0]), ply
+        moves = actions_to_moves(games.positions, records.action[ply : ply + 1])
+        games.play(np.array([0]), moves)

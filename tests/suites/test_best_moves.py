@@ -190,3 +190,10 @@ def test_a_figure_is_a_mean_over_the_positions_that_have_it() -> None:
     assert Figure(np.array([3.0, np.nan, 4.0])).mean(every) == 3.5
     assert Figure(np.array([3.0, np.nan, 4.0]), is_rms=True).mean(every) == 3.5355
     assert Figure(np.full(3, np.nan)).mean(every) is None
+
+
+def test_castling_of_chess960_is_read_in_every_spelling(tmp_path: Path) -> None:
+    file = tmp_path / "960.epd"
+    for move in ("O-O", "f1g1", "f1h1"):
+        file.write_text(f"4k3/8/8/8/8/8/8/RR3K1R w HB - bm {move};\n")
+        assert read_best_moves(file).moves == [{"f1g1"} if move == "f1g1" else {"f1h1"}]

@@ -124,6 +124,12 @@ def from_board(board: chess.Board) -> NDArray[np.uint64]:
     return np.array(words, dtype=np.uint64)
 
 
+def is_chess960(position: NDArray[np.uint64]) -> bool:
+    """Whether castling in a position, uint64[8], has to be written as king takes rook: its rights
+    are none of standard chess."""
+    return bool(to_board(position).has_chess960_castling_rights())
+
+
 def to_board(position: NDArray[np.uint64], chess960: bool = True) -> chess.Board:
     """A python-chess board of one position, ``uint64[8]``, with an empty move stack.
 

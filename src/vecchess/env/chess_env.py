@@ -206,14 +206,14 @@ class ChessEnv(CopiedWhole):
         numbers: ArrayLike | None = None,
         seed: int | None = None,
     ) -> None:
-        """Begin games anew: in all rows, or in ``rows``, int[K].
+        """Begin games anew: in all rows, or in ``rows``, int[K], or bool[G] which of them.
 
         ``numbers``, int[K]: which games begin; None for the first one of each row where all are
         reset, and for the next one of each of ``rows``. ``seed``: of games that begin from now on,
         None for the one that was. Raises ValueError for rows or numbers out of range, ConfigError
         for such a seed.
         """
-        chosen = np.arange(self.num_games) if rows is None else np.array(rows, np.int64, ndmin=1)
+        chosen = np.arange(self.num_games) if rows is None else self._row_numbers(rows)
         if ((chosen < 0) | (chosen >= self.num_games)).any():
             raise ValueError(f"rows must be from 0 to {self.num_games - 1}")
         following = chosen if rows is None else self.rows.numbers[chosen] + self.num_games
@@ -230,6 +230,15 @@ class ChessEnv(CopiedWhole):
             self._runner.run_with_scratch(start_rows)
         else:
             self._runner.run_rows(start_rows, chosen)
+
+    def _row_numbers(self, rows: ArrayLike) -> NDArray[np.int64]:
+        """int64[K]"""
+        given = np.atleast_1d(rows)
+        if given.dtype == np.bool_ and given.shape == (self.num_games,):
+            return np.flatnonzero(given)
+        if len(given) and given.dtype.kind not in "iu":
+            raise ValueError(f"rows must be int[K] or bool[{self.num_games}], not {given.dtype}")
+        return given.astype(np.int64)
 
     def step(self, actions: ArrayLike) -> EnvStep:
         """Make an action in every game, int[G]; those of games that are over are ignored, and with

@@ -15,6 +15,7 @@ from vecchess.errors import ConfigError, WorkerDied
 from vecchess.rng import random_word
 from vecchess.shapes import POSITION_WORDS
 
+MOST_BEGUN = 1000
 Colour = Literal["both", "white", "black"]
 """The user's colour. ``"both"``: White in games of even numbers, Black in the others."""
 
@@ -76,13 +77,16 @@ class VersusGames:
         """
         self.env.reset(rows, seed=seed)
         begun = np.arange(self.env.num_games) if rows is None else rows
-        while len(begun):
+        for _ in range(MOST_BEGUN):
+            if not len(begun):
+                return
             self._begun[begun] = self.env.positions[begun]
             self._plies[begun], self.is_over[begun] = 0, False
             self._reply(begun[~self._is_users_turn(begun)])
             begun = begun[self.env.is_over[begun]]
             if len(begun):
                 self.env.reset(begun)
+        raise ConfigError(f"{MOST_BEGUN} games in a row were over before the user's first move")
 
     def step(self, actions: ArrayLike) -> EnvStep:
         """Make the user's action in every game, int[G], and the opponent's reply.
@@ -91,6 +95,9 @@ class VersusGames:
         ``Forfeit.ILLEGAL_MOVE``. Actions in games that are over are ignored. Raises ValueError for
         another shape or type, WorkerDied where the opponent forfeits.
         """
+        if self._is_cut_off:  # a call before was interrupted while it waited for the opponent
+            owed = ~self.is_over & ~self._is_users_turn(np.arange(self.env.num_games))
+            self.is_over |= self._reply(np.flatnonzero(owed)).codes > 0
         chosen = whole_numbers(actions, self.env.num_games)
         is_legal, was_over = self.env.is_legal(chosen), self.is_over.copy()
         rewards, codes = self._move(np.where(is_legal & ~was_over, chosen, STAY))

@@ -109,6 +109,8 @@ def _destination(net: Path, network: IntegerNet, out: Path | None) -> Path:
     if out is None:
         if str(net) == DEFAULT_NET:
             raise ConfigError("the network of vecchess stays as it is: add --out FILE")
+        if net.is_dir():
+            raise ConfigError(f"{net} is a folder with a card of its network: add --out FILE")
         file = net.resolve()
         if len(file.stem) >= SHORTEST_HASH and network.sha256.startswith(file.stem):
             raise ConfigError(

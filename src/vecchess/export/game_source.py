@@ -16,7 +16,7 @@ import chess
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.fen import to_board
+from vecchess.chess.fen import is_chess960
 from vecchess.chess.pgn import start_board
 from vecchess.chess.position import Positions
 from vecchess.chess.rules import Termination
@@ -123,7 +123,7 @@ def open_game(
     rules: str | None = None,
 ) -> RecordedGame:  # fmt: skip
     """Game ``index``; castling is Chess960's where ``chess960``, or where the start needs it."""
-    own = to_board(records.start[index]).has_chess960_castling_rights()
+    own = is_chess960(records.start[index])
     return RecordedGame(records, replayed, index, seed, chess960 or own, rules)
 
 

@@ -40,8 +40,10 @@ class ImportFolder:
 
     def write(self, games: GameRecords) -> None:
         """Record ``games`` as one shard, durably. Raises DataError where writing fails."""
-        records = games.by_number()
-        name = f"{len(self.manifest.entries):06d}.npz"
+        records, number = games.by_number(), len(self.manifest.entries)
+        while (self.path / f"{number:06d}.npz").exists():  # shards were joined, or pruned
+            number += 1
+        name = f"{number:06d}.npz"
         sha256 = write_shard(self.path / name, records)
         self.manifest.append(ShardEntry.of(name, sha256, records))
 
@@ -69,12 +71,13 @@ def open_import_folder(path: Path, facts: dict[str, Any]) -> Iterator[ImportFold
     with RunFolder(path).locked():
         file = path / FACTS_NAME
         known = read_json(file) if file.exists() else None
-        if known is None:
-            if any(path.glob("*.npz")) or (path / "config.toml").exists():
-                raise ConfigError(f"{path} holds other games already: choose another --out")
-            write_atomically(file, (json.dumps(facts) + "\n").encode())
-        elif known != facts:
+        holds_games = any(path.glob("*.npz")) or bool(Manifest(path).ids)
+        if known is None and (holds_games or (path / "config.toml").exists()):
+            raise ConfigError(f"{path} holds other games already: choose another --out")
+        if known is not None and known != facts and holds_games:
             raise ConfigError(f"{path} holds games made with {_first_difference(known, facts)}")
+        if known != facts:
+            write_atomically(file, (json.dumps(facts) + "\n").encode())
         folder = ImportFolder(path)
         folder.manifest.check_files()
         for _ in folder.manifest.adopt():

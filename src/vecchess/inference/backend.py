@@ -67,7 +67,7 @@ class Backend(Protocol):
         ...
 
     def clear(self) -> None:
-        """Free all slots, with the questions in them unanswered: whoever asked them is gone."""
+        """Free all slots; the questions in them stay unanswered."""
         ...
 
     def replace_network(self, net: PlayableNet) -> None:

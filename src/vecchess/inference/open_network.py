@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.fen import from_fens
+from vecchess.chess.fen import from_fens, is_chess960
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import positions_seen
 from vecchess.chess.uci_moves import move_to_uci
@@ -43,7 +43,7 @@ class Evaluation:
 
     fen: str
     moves: tuple[str, ...]
-    """The L legal moves, UCI."""
+    """The L legal moves, UCI; castling is written as ``is_chess960`` says."""
     policy: NDArray[np.float64]
     """float64[L], the probability of each of ``moves``."""
     wdl: tuple[float, float, float]
@@ -103,10 +103,11 @@ class OpenNetwork:
             if count == 0:
                 raise ConfigError(f"'{fen}' has no legal move: there is nothing to evaluate")
         policy, outcomes = self.answer(requests)
+        is_960 = [is_chess960(position) for position in positions]
         return [
             Evaluation(
                 fen,
-                tuple(move_to_uci(position, int(move)) for move in moves[row, :count]),
+                tuple(move_to_uci(position, int(each), is_960[row]) for each in moves[row, :count]),
                 policy[row, :count],
                 (float(outcomes[row, 0]), float(outcomes[row, 1]), float(outcomes[row, 2])),
                 int(requests.steps[row]),

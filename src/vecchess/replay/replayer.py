@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vecchess.config import BUILT_IN_NETS, DEFAULT_NET, PlayConfig, SelfplayConfig, build, read_toml
 from vecchess.config.settings import fixed_settings
-from vecchess.errors import DataError, NetworkError
+from vecchess.errors import ConfigError, DataError, NetworkError
 from vecchess.inference.source import Source, find
 from vecchess.runtime.devices import Device, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine, no_report
@@ -30,7 +30,7 @@ from vecchess.selfplay.worker.setup import build_server
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames, join_saved
 from vecchess.store.records import GameRecords
-from vecchess.store.run_folder import RunFolder
+from vecchess.store.run_folder import LATEST, RunFolder
 from vecchess.store.run_pins import pinned, replay_changes, replay_obstacles
 from vecchess.store.seating import Seating
 
@@ -239,6 +239,19 @@ def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[
             )
         files_of[net] = began.with_weights_of(file).text
     return files_of
+
+
+def newest_network(run: RunFolder) -> str:
+    """The newest network of a training, or the one that plays a run of self-play, by its file.
+
+    Raises ConfigError where the run has none, or several and none of them is the newest.
+    """
+    if (run.path / LATEST).is_file():
+        return str(run.nets / str(run.read_json(LATEST).get("file")))
+    files = sorted(run.nets.glob("*.safetensors"))
+    if len(files) != 1:
+        raise ConfigError(f"{run.nets} has {len(files)} networks: say which with --net")
+    return str(files[0])
 
 
 def _source_of(run: RunFolder) -> Source:

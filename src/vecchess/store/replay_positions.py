@@ -21,8 +21,9 @@ from vecchess.chess.game_cursor import (
     play_action,
     write_question,
 )
+from vecchess.chess.history import earlier_position, mark_repeated
 from vecchess.chess.movegen import generate_moves
-from vecchess.chess.planes import NUM_PLANES, history_length
+from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS, history_length
 from vecchess.chess.position import Positions, colour_of, copy_position
 from vecchess.chess.rules import push_key
 from vecchess.errors import DataError
@@ -119,7 +120,8 @@ def write_requests(tables, starts, offsets, actions, wanted, memory, rows):  # t
     """Fill one of ``rows`` for each of ``wanted``; returns the ply of an illegal move, or -1."""
     planes, legal, num_legal, played, is_black = rows
     cursor, history = cursor_of(memory), history_length(planes.shape[1])
-    row = 0
+    sees_positions = planes.shape[1] == POSITION_INPUTS
+    row, repetitions = 0, np.int64(0)
     for game in range(len(offsets) - 1):
         if row == len(wanted):
             break
@@ -131,10 +133,11 @@ def write_requests(tables, starts, offsets, actions, wanted, memory, rows):  # t
             count = np.int64(generated & 0xFFFF)
             if index == count:
                 return ply
+            if sees_positions or ply == wanted[row]:
+                repetitions = np.int64(push_key(cursor[0], cursor[1]))
             if ply == wanted[row]:
                 row_planes = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
                 row_legal = np.int64(legal.ctypes.data) + row * LEGAL_BYTES
-                repetitions = push_key(cursor[0], cursor[1])
                 write_question(
                     tables, cursor, generated, repetitions, planes.shape[1], (row_planes, row_legal)
                 )
@@ -145,6 +148,8 @@ def write_requests(tables, starts, offsets, actions, wanted, memory, rows):  # t
                 if row == len(wanted) or wanted[row] >= offsets[game + 1]:
                     break
             play_action(tables, cursor, actions[ply], history > 1)
+            if sees_positions:
+                mark_repeated(earlier_position(cursor[0], cursor[2], 1), repetitions)
     return _ALL_LEGAL
 
 

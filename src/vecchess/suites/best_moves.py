@@ -8,6 +8,7 @@ import numpy as np
 
 from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import Player
+from vecchess.chess.fen import is_chess960
 from vecchess.chess.game_arrays import Games
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.suites.epd import read_best_moves
@@ -47,8 +48,8 @@ class BestMoveSuite:
 
     def is_hit(self, game: MatchGame) -> bool:
         """Whether its move is one of the best."""
-        best = self.best_moves.moves[game.number // 2]
-        return len(game.moves) > 0 and move_to_uci(game.start, int(game.moves[0])) in best
+        best, is_960 = self.best_moves.moves[game.number // 2], is_chess960(game.start)
+        return len(game.moves) > 0 and move_to_uci(game.start, int(game.moves[0]), is_960) in best
 
     def result(self, player: str, games: list[MatchGame]) -> SuiteResult:
         """The best moves found, and the errors of values."""

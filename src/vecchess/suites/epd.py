@@ -107,8 +107,9 @@ def as_seen(position: NDArray[np.uint64]) -> bytes:
 def _read_line(line: str) -> tuple[NDArray[np.uint64], frozenset[str], float, str] | None:
     """A position, the moves that are right, its value and its source; None where no move is."""
     fen, operations = parse_epd(line)
-    board = chess.Board(fen)
-    position, legal = from_board(parse(fen)), frozenset(move.uci() for move in board.legal_moves)
+    board = parse(fen)
+    board.chess960 = board.has_chess960_castling_rights()
+    position, legal = from_board(board), frozenset(map(board.uci, board.legal_moves))
     if not legal:
         raise ConfigError("it has no legal move")
     best, avoided = _moves(board, operations.get("bm", "")), frozenset[str]()
@@ -129,7 +130,7 @@ def _moves(board: chess.Board, operands: str) -> frozenset[str]:
             continue
         for read in (board.parse_san, board.parse_uci):
             with suppress(ValueError):
-                found.add(read(plain.lstrip("0123456789.") or plain).uci())
+                found.add(board.uci(read(plain.lstrip("0123456789.") or plain)))
                 break
         else:
             raise ConfigError(f"{word} is no legal move")

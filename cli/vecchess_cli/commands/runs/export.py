@@ -250,13 +250,13 @@ def web(
     """
     from vecchess.browser.export_web import export_web
     from vecchess.config import DEFAULT_NET, SelfplayConfig, build
-    from vecchess.replay.replayer import settings_of
+    from vecchess.replay.replayer import newest_network, settings_of
     from vecchess.store.run_folder import RunFolder
 
-    config = build(SelfplayConfig, {})
+    config, chosen = build(SelfplayConfig, {}), net or DEFAULT_NET
     if run is not None:
-        config = settings_of(RunFolder.existing(run), {})
-    chosen = net or config.net
+        folder = RunFolder.existing(run)
+        config, chosen = settings_of(folder, {}), net or newest_network(folder)
     name = DEFAULT_NET if chosen == DEFAULT_NET else Path(chosen).stem
     facts = export_web(chosen, name, out, config)
     what = f"a page of {facts['files']} files, {facts['bytes']:,} bytes"
