@@ -86,10 +86,7 @@ def writable_run(
             raise ConfigError("--resume-or-begin needs --run-dir: the run to resume or begin")
         yield
         return
-    from vecchess.store.run_mirror import has_begun, learner_copy, settings_copy
-
-    def give_up() -> bool:
-        return bool(stop.reason)
+    from vecchess.store.run_mirror import SAVING_S, has_begun, learner_copy, settings_copy
 
     if flags["resume_or_begin"]:
         flags["resume"] = has_begun(given, note)
@@ -101,7 +98,9 @@ def writable_run(
         is_first = is_first and node_of(flags) == 0
     restarts = "TORCHELASTIC_RUN_ID" in os.environ
     copy = (
-        learner_copy(given, flags["resume"], note, restarts, push_every_s, give_up=give_up)
+        learner_copy(
+            given, flags["resume"], note, restarts, push_every_s, give_up=stop.late_after(SAVING_S)
+        )
         if is_first
         else settings_copy(given, note)
     )

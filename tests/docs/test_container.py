@@ -56,6 +56,12 @@ def test_it_ends_as_an_ordinary_user_with_caches_that_can_be_written() -> None:
         assert any(Path(set_to[variable]).is_relative_to(volume) for volume in volumes), variable
 
 
+def test_the_image_has_what_runs_at_urls_need() -> None:
+    """The templates for Kubernetes name buckets."""
+    for text in (CONTAINERFILE.read_text(), DEFINITION.read_text()):
+        assert re.search(r'pip install [^\n]*\.whl\)\[fleet\]"', text)
+
+
 def test_every_package_list_is_removed_again() -> None:
     for name, rest in instructions():
         if name == "RUN" and "apt-get install" in rest:

@@ -148,6 +148,13 @@ def test_bottlenecks_with_their_advice(
     assert found.slowest == next((stages[key] for key in stages if key in given), "network")
 
 
+def test_players_on_processors_need_no_gpu(tmp_path: Path) -> None:
+    made = MadeRun(tmp_path)
+    for device, code in (("host_ab12: cpu, cpu", "cpu-bound"), ("cpu_1: cuda:0", "gpu-bound")):
+        made.status(load=load(), workers=[worker(0) | {"device": device}], games=96)
+        assert RunView(tmp_path).status.bottleneck.code == code
+
+
 def test_workers_that_have_not_begun_are_not_called_starved(tmp_path: Path) -> None:
     made = MadeRun(tmp_path)
     idle = {"plies_per_s": 0.0, "evals_per_s": 0.0, "device_busy": 0.0, "verdict": "starved"}

@@ -2,6 +2,9 @@ import os
 import signal
 import threading
 
+import pytest
+
+from vecchess.runtime import signals
 from vecchess.runtime.signals import StopSignals, stop_signals
 
 
@@ -34,3 +37,19 @@ def test_the_first_reason_given_stands() -> None:
     stops.request_stop("time")
     stops.request_stop("other")
     assert (stops.reason, stops.must_exit_now) == ("time", False)
+
+
+def test_what_was_saved_has_a_while_to_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(signals, "monotonic", lambda: now[0])
+    stop = StopSignals()
+    is_late = stop.late_after(20.0)
+    assert not is_late()
+    stop.request_stop("SIGTERM")
+    found = []
+    for now[0] in (500.0, 519.0, 521.0):
+        found.append(is_late())
+    assert found == [False, False, True]
+    urgent = stop.late_after(20.0)
+    stop.must_exit_now = True
+    assert urgent()

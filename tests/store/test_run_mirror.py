@@ -355,10 +355,14 @@ def test_a_follower_asks_little_and_sees_what_is_new(place: str, tmp_path: Path)
     reader.refresh(with_shards=False)
     asked.clear()
     reader.refresh(with_shards=False)
+    reader.refresh_status()
+    asked.clear()
+    reader.refresh(with_shards=False)
+    reader.refresh_status()
     assert asked == ["get", "get"]
     assert not list((tmp_path / "reader" / "games").glob("*.npz"))
     store.put("status.json", b'{"generation": 0.5}')
-    reader.refresh(with_shards=False)
+    reader.refresh_status()
     assert (tmp_path / "reader" / "status.json").read_bytes() == b'{"generation": 0.5}'
     go_on(store, tmp_path / "learner", 3)
     reader.refresh(with_shards=True)
@@ -412,6 +416,35 @@ def test_a_learner_shares_its_status_and_at_the_end_all(
         check_whole(folder)
 
 
+def test_a_learner_that_was_replaced_says_no_more(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have been taken for dead, and finds out at its next upload."""
+    monkeypatch.setattr(run_mirror, "STATUS_INTERVAL_S", 0.01)
+    store, said = ObjectStore.open(place), list[bytes | None]()
+
+    def learn_on() -> None:
+        with learner_copy(place, False, print) as folder:
+            begin_run(folder)
+            play(store, folder, 0)
+            learn(folder, 0)
+            mirror = RunMirror.of_copy(folder, print)
+            assert mirror is not None
+            mirror.push()
+            other = RunMirror(store, folder.parent.parent / "other")
+            other.begin(resume=True)
+            learn(other.folder, 1)
+            other.push()
+            store.put("status.json", b"other")
+            RunFolder(folder).write_json("status.json", {"generation": "replaced"})
+            threading.Event().wait(0.2)
+            said.append(store.get("status.json"))
+
+    with pytest.raises(DataError, match="another vecchess has gone on"):
+        learn_on()
+    assert said == [b"other"]
+
+
 def test_a_run_that_never_calls_for_it_is_written_at_times(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,6 +475,11 @@ def test_settings_that_are_wrong_leave_no_run(place: str) -> None:
     with pytest.raises(ConfigError), learner_copy(place, False, print):
         raise ConfigError("wrong")
     assert ObjectStore.open(place).list("") == []
+
+
+def test_a_copy_never_leaves_its_place() -> None:
+    for odd in ("file:///runs/..", "file:///runs/.", "s3://bucket/../"):
+        assert copy_folder(odd).name == "run"
 
 
 def test_a_folder_is_used_as_it_is(tmp_path: Path) -> None:

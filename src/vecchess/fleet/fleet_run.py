@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from secrets import SystemRandom
@@ -25,9 +25,10 @@ from vecchess.config import (
     TrainConfig,
 )
 from vecchess.config.settings import MOST_GAMES
-from vecchess.errors import ConfigError, DataError, VecchessError
+from vecchess.errors import ConfigError, DataError, FileBusy, VecchessError
 from vecchess.fleet.block_games import BlockGames, store_block
 from vecchess.fleet.block_player import BlockPlayer, config_of
+from vecchess.fleet.fleet_display import FleetDisplay, PlayerList
 from vecchess.fleet.learner_steps import LearnerSteps, Rewind
 from vecchess.fleet.ray_players import RayPlayers, address_of, check_ray
 from vecchess.fleet.steps import (
@@ -49,7 +50,6 @@ from vecchess.fleet.steps import (
 from vecchess.fleet.task import (
     CUTS,
     OVER_NAME,
-    PLAYERS,
     RUN_NAME,
     CutPart,
     FleetTask,
@@ -61,12 +61,11 @@ from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.retried_read import read_file, retried, unreadable
 from vecchess.runtime.signals import StopSignals
-from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.selfplay.run_selfplay import OpenExecutor
 from vecchess.selfplay.supervisor.cut_finder import CutFinder
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
-from vecchess.selfplay.supervisor.status_view import show_status
+from vecchess.selfplay.supervisor.status_watcher import ThroughputLog
 from vecchess.selfplay.supervisor.supervisor import (
     HEARTBEAT_S,
     RunResult,
@@ -74,10 +73,10 @@ from vecchess.selfplay.supervisor.supervisor import (
     as_ids,
     no_heartbeat,
 )
-from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 from vecchess.store.block_file import BlockName, may_be_of, unpack_block
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.object_store import ObjectStore, is_url
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
@@ -89,10 +88,8 @@ from vecchess.store.status_file import StatusWriter
 MOST_BLOCK_SEATS, USUAL_BLOCKS = 256, 256
 MOST_BLOCKS = 1024
 """Blocks of a task of self-play: all of a task are recorded at once."""
-PLAYERS_S = 5.0
-"""Between two looks at what players say of themselves."""
-LOST_S = 30.0
-"""A player whose word has not changed for so long is shown as lost."""
+BUSY_S = 0.5
+"""Before the manifest is tried again while another thread or process has it."""
 PART = "part-"
 """Before the name of a shard with some of the games of a block."""
 FLEET = 0
@@ -111,28 +108,6 @@ class GamesRefuted(VecchessError):  # noqa: N818  (named after the event)
 
 class _StopRequested(Exception):  # noqa: N818  (named after the event)
     """The caller's heartbeat asked to end."""
-
-
-class FleetDisplay:
-    """Writes the state of what others play to ``status.json`` and the terminal."""
-
-    is_shown = True
-    """See ``StatusWatcher``."""
-
-    def __init__(self, display: ProgressDisplay, status: StatusWriter) -> None:
-        """``status``: of the run."""
-        self._display, self._status = display, status
-
-    def show(self, facts: dict[str, Any]) -> None:
-        """Take the state of a generation; see ``FleetExecutor.facts``."""
-        self._status.update(**{"state": "playing", **facts} if self.is_shown else facts)
-        if self.is_shown:
-            show_status(self._display, lambda: self._status.facts)
-
-    def report_line(self, line: str) -> None:
-        """Keep a line for people in the status, and print it."""
-        self._status.add_note(line)
-        self._display.print(line)
 
 
 class FleetExecutor:
@@ -174,11 +149,9 @@ class FleetExecutor:
         self._io = ThreadPoolExecutor(2, "store")  # one request of the protocol, and one for people
         self._stack = ExitStack()
         self._checker: BlockPlayer | None = None
-        self._players: dict[str, dict[str, Any]] = {}
-        self._heard: dict[str, tuple[Any, float]] = {}
+        self._players = PlayerList(store, self._io)
         self.num_checked = self._num_held = 0
-        self._next_heartbeat = self._next_look = self._began = 0.0
-        self._looking: Future[dict[str, Any]] | None = None
+        self._next_heartbeat = self._began = 0.0
 
     def __enter__(self) -> Self:
         """Tell players what the games follow from. Raises ConfigError where another run lies in
@@ -229,7 +202,7 @@ class FleetExecutor:
             raise GamesRefuted(rewind.generation)
         return RunResult(
             stats=self.ledger.stats,
-            throughput=self._throughput,
+            throughput=self._players.throughput,
             seconds=time.monotonic() - self._began,
             stopped_by=stopped_by,
             restarts=0,
@@ -246,23 +219,11 @@ class FleetExecutor:
             "target": 0 if turns else target % MOST_GAMES,
             "positions": num * turns,
             "positions_target": target * turns,
-            "load": self._throughput.to_dict(),
+            "load": self._players.throughput.to_dict(),
             "stats": self.ledger.stats.to_dict(),
             "blocks_checked": self.num_checked,
-            "workers": [
-                self._shown(index, name) for index, name in enumerate(sorted(self._players))
-            ],
+            "workers": self._players.shown,
         }
-
-    @property
-    def _throughput(self) -> Throughput:
-        """That of all players that are there, as they tell it."""
-        loads = []
-        for name, facts in self._players.items():
-            if self._is_there(name):
-                with suppress(KeyError, TypeError):
-                    loads.append(Throughput.from_dict(facts["load"]))
-        return combined_throughput(loads)
 
     def _gathering(self, net: str) -> Steps[Rewind | None]:
         if not self._has_started:
@@ -349,7 +310,7 @@ class FleetExecutor:
                 self._num_held = sum(len(task.blocks.ids(name.block)) for name in names)
                 return None
             case Accept(task, results):
-                return self._accept(task, results)
+                return self._accept(task, results, beat)
             case EarliestBy(player):
                 return self._earliest_by(player)
             case Tell(line):
@@ -376,7 +337,7 @@ class FleetExecutor:
         if now < self._next_heartbeat:
             return
         self._next_heartbeat = now + HEARTBEAT_S
-        self._hear_players(now)
+        self._players.look()
         self._watcher.show(self.facts)
         if self._own_players is not None:
             self._own_players.check()
@@ -435,7 +396,9 @@ class FleetExecutor:
         )
         return self._checker
 
-    def _accept(self, task: FleetTask, results: dict[BlockName, bytes]) -> None:
+    def _accept(
+        self, task: FleetTask, results: dict[BlockName, bytes], beat: Callable[[], None]
+    ) -> None:
         """Record the results of a generation."""
         for name, data in sorted(results.items()):
             games = BlockGames.of(name, data, self._games)
@@ -446,9 +409,19 @@ class FleetExecutor:
                 games, file = games.only(left, self._seating), f"{PART}{name.file}"
                 shard, cut = games.to_bytes(self._games.run_id)
             entry = store_block(self._run, file, shard, cut, games, left)
-            self.ledger.record(FLEET, entry)
+            self._record(entry, beat)
         self._num_held = 0
         self._quota.enforce()
+
+    def _record(self, entry: ShardEntry, beat: Callable[[], None]) -> None:
+        """Record a shard; wait while the manifest is in use: the learner may send a window
+        of games meanwhile."""
+        while True:
+            try:
+                return self.ledger.record(FLEET, entry)
+            except FileBusy as error:
+                self._watcher.report_line(f"{error}; trying again")
+                self._wait(lambda: False, beat, BUSY_S)
 
     def _earliest_by(self, player: str) -> int | None:
         """The first generation with recorded games of a player, or with games of which compaction
@@ -462,52 +435,6 @@ class FleetExecutor:
             return None
         seats = self._seating.seats
         return min((entry.segments.span[0] // seats for entry in entries), default=None)
-
-    def _hear_players(self, now: float) -> None:
-        """Take in what players say of themselves; asks for it from time to time."""
-        if self._looking is not None and self._looking.done():
-            with suppress(Exception):  # it is for people alone
-                self._players = self._looking.result()
-            self._looking = None
-            for name, facts in self._players.items():
-                if self._heard.get(name, (None, 0.0))[0] != facts:
-                    self._heard[name] = facts, now
-        if self._looking is None and now >= self._next_look:
-            self._next_look = now + PLAYERS_S
-            self._looking = self._io.submit(self._read_players)
-
-    def _read_players(self) -> dict[str, dict[str, Any]]:
-        found = {}
-        for name in self._store.names(PLAYERS):
-            with suppress(ValueError):
-                facts = parse_json_object(self._store.get(name) or b"", 100_000)
-                found[name.removeprefix(PLAYERS).removesuffix(".json")] = facts
-        return found
-
-    def _is_there(self, name: str) -> bool:
-        return self._players[name].get("state") != "ended" and self._silent_s(name) < LOST_S
-
-    def _silent_s(self, name: str) -> float:
-        """Seconds since the last word of a player."""
-        return time.monotonic() - self._heard.get(name, (None, 0.0))[1]
-
-    def _shown(self, index: int, name: str) -> dict[str, Any]:
-        """A player, as a worker of the run."""
-        facts = self._players[name]
-        state = str(facts.get("state", ""))
-        if state != "ended" and not self._is_there(name):
-            state = f"lost, last word {self._silent_s(name):.0f} s ago"
-        devices = facts.get("devices")
-        labels = ", ".join(map(str, devices)) if isinstance(devices, list) else ""
-        return {
-            "index": index,
-            "device": clip_line(f"{name}: {labels}", 40),
-            "stage": state,
-            "games": facts.get("games", 0),
-            "seated": facts.get("blocks", 0),
-            "saving_age_s": None,
-            "load": facts.get("load", {}),
-        }
 
 
 class _Quiet:
@@ -546,11 +473,12 @@ def _open_for_games(
     status: StatusWriter,
     stop: StopSignals,
 ) -> Iterator[FleetExecutor]:
-    watcher = FleetDisplay(display, status)
-    with open_mailbox(config, run, devices, watcher, status, stop) as executor:
-        yield executor
-        if executor.ledger.is_complete:
-            executor.end()
+    with ThroughputLog(run, status.add_note) as log:
+        watcher = FleetDisplay(display, status, log.write)
+        with open_mailbox(config, run, devices, watcher, status, stop) as executor:
+            yield executor
+            if executor.ledger.is_complete:
+                executor.end()
 
 
 def open_mailbox(

@@ -182,7 +182,8 @@ def _device(worker: Values) -> str:
 def _bottleneck(state: str, load: Values, workers: Sequence[Values], left: int) -> Bottleneck:
     if state == "learning":
         return Bottleneck(slowest="learning", share=1.0)
-    has_gpu = any(str(worker.get("device", "cpu")) != "cpu" for worker in workers)
+    devices = [str(worker.get("device", "cpu")) for worker in workers]
+    has_gpu = any(not each.split(": ")[-1].startswith("cpu") for each in devices)  # "player: cpu"
     seated = sum(int(number(worker, "seated")) for worker in workers)
     return find_bottleneck(load, has_gpu, left, seated)
 

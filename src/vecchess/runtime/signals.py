@@ -7,9 +7,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum, auto
+from time import monotonic
 from types import FrameType
 from typing import Any, Self
 
@@ -82,6 +83,20 @@ class StopSignals:
         """Name of the first signal, or the first argument of ``request_stop``; "" before either."""
         self.must_exit_now = False
         """True after the second SIGINT: nothing may be waited for."""
+
+    def late_after(self, seconds: float) -> Callable[[], bool]:
+        """What tells whether a stop was requested so long ago, counted from when it was first asked
+        about; at once where nothing may be waited for."""
+        since: float | None = None
+
+        def is_late() -> bool:
+            nonlocal since
+            if not self.reason:
+                return False
+            since = since or monotonic()
+            return self.must_exit_now or monotonic() > since + seconds
+
+        return is_late
 
     def __reduce__(self) -> tuple[type[Self], tuple[bool]]:
         return type(self), (self._interrupts,)

@@ -132,7 +132,10 @@ class ObjectStore:
         text = str(place)
         if not is_url(text):
             return cls(text, _Folder(Path(text)), report_line, **waiting)
-        parts = urlsplit(text)
+        try:
+            parts = urlsplit(text)
+        except ValueError as error:
+            raise ConfigError(f"{text} is no URL: {error}") from None
         if parts.scheme not in SCHEMES:
             known = ", ".join(f"{scheme}://" for scheme in SCHEMES[:-1])
             raise ConfigError(f"{text}: a URL of a run begins with {known}")

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from math import inf
 from pathlib import Path
 from secrets import token_hex
@@ -54,6 +55,8 @@ STATUS_INTERVAL_S = 4.0
 FOLLOW_INTERVAL_S = 1.0
 LOCK_WAIT_S = 600.0
 READER_PATIENCE_S = 60.0
+SAVING_S = 20.0
+"""So long after a stop was requested a store is still waited for: it is to take what was saved."""
 NUM_THREADS = 8
 SCHEMA = 1
 T = TypeVar("T")
@@ -118,6 +121,8 @@ class RunMirror:
         self._clear_another(versions.get(RUN_ID_FILE, ""))
         wanted = [n for n in versions if is_learner or not n.startswith(OF_LEARNERS)]
         stale = [n for n in wanted if n not in NAMING and not self._has(n, versions[n])]
+        if not is_learner and (self.folder / STATUS).exists():  # see refresh_status
+            stale = [name for name in stale if name != STATUS]
         has_files = all(self._each(lambda name: self._pull_file(name, versions[name]), stale))
         entries = _entries(naming[MANIFEST])
         has_shards = not with_shards or self._pull_shards(entries, is_learner)
@@ -167,16 +172,22 @@ class RunMirror:
         return True
 
     def refresh(self, with_shards: bool) -> None:
-        """Bring a reader's copy up to date: two short requests where nothing has changed."""
-        for name, tag in self._tags.items():
-            found = self.store.get_new(name, tag)
-            if found is None or found[0] is None:
-                continue
-            if name == INDEX:
-                self.pull(with_shards)
-            else:
-                write_atomically(self.folder / name, found[0], durably=False)
-            self._tags[name] = found[1]
+        """Bring a reader's copy up to date: a short request where nothing has changed."""
+        if (found := self._new_of(INDEX)) is not None:
+            self.pull(with_shards)
+            self._tags[INDEX] = found[1]
+
+    def refresh_status(self) -> None:
+        """The same for the run's status alone. Another mirror of the folder does it, in a thread of
+        its own: files may take long, and a run whose status grows old is taken for lost."""
+        if (found := self._new_of(STATUS)) is not None:
+            write_atomically(self.folder / STATUS, found[0], durably=False)
+            self._tags[STATUS] = found[1]
+
+    def _new_of(self, name: str) -> tuple[bytes, str] | None:
+        """An object and its tag, if it has changed."""
+        found = self.store.get_new(name, self._tags[name])
+        return None if found is None or found[0] is None else (found[0], found[1])
 
     def begin(self, resume: bool, restarts: bool = False) -> None:
         """Begin a run, or go on with it, as its one writer: the copy becomes as the run.
@@ -242,12 +253,17 @@ class RunMirror:
             self._synced[CONFIG] = Synced.of(self.folder / CONFIG, _version(self._read(CONFIG)))
             self._put_index()
             return
-        index = self._read_index()
-        if index is None or index["writer"] != self._writer:
+        if not self.is_own:
             raise DataError(
                 f"another vecchess has gone on with {place}: this one ends, and what it has done "
                 "since its last upload is not there"
             )
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the run has begun at the URL, and no other learner has gone on with it."""
+        index = self._read_index()
+        return index is not None and index["writer"] == self._writer
 
     def _upload(self, name: str, data: bytes | None = None) -> None:
         """Put a file of the copy, or ``data`` of it; a block's object is there already."""
@@ -393,6 +409,7 @@ def run_here(place: str, report_line: ReportLine, with_shards: bool = True) -> P
         return Path(place)
     mirror = _reader(place, report_line)
     mirror.pull(with_shards)
+    mirror.refresh_status()
     return mirror.folder
 
 
@@ -404,20 +421,26 @@ def followed_run(place: str, report_line: ReportLine, with_shards: bool = True) 
         return
     folder = run_here(place, report_line, with_shards)
     is_over = threading.Event()
-    mirror = _reader(place, no_report, is_over.is_set)
+    files, status = (_reader(place, no_report, is_over.is_set) for _ in range(2))
 
-    def follow() -> None:
+    def follow(refresh: Callable[[], None]) -> None:
         while not is_over.wait(FOLLOW_INTERVAL_S):
             with suppress(VecchessError):  # it is away for long, or deleted
-                mirror.refresh(with_shards)
+                refresh()
 
-    thread = threading.Thread(target=follow, name="follow-run", daemon=True)
-    thread.start()
+    works = partial(files.refresh, with_shards), status.refresh_status
+    threads = [
+        threading.Thread(target=follow, args=(work,), name="follow-run", daemon=True)
+        for work in works
+    ]
+    for thread in threads:
+        thread.start()
     try:
         yield folder
     finally:
         is_over.set()
-        thread.join(1.0)  # a request may hang
+        for thread in threads:
+            thread.join(1.0)  # a request may hang
 
 
 def has_begun(place: str, report_line: ReportLine) -> bool:
@@ -489,7 +512,7 @@ def _sharing(place: str, folder: Path, push_every_s: float) -> Iterator[None]:
                     RunMirror(store, folder).push()
                     due = monotonic() + push_every_s
                 status = (folder / STATUS).read_bytes()
-                if status != shared and store.get_range(INDEX, 0, 1):
+                if status != shared and RunMirror(store, folder).is_own:
                     store.put(STATUS, status)
                     shared = status
 
@@ -507,8 +530,9 @@ def push_of(
 ) -> Callable[[], None]:
     """What a learner calls after each generation, to write ``folder`` to the run's URL; it does
     nothing where there is none, or where it is not the ``is_writer``."""
-    waiting = {"give_up": lambda: bool(stop.reason)}
-    mirror = RunMirror.of_copy(folder, report_line, **waiting) if is_writer else None
+    mirror = None
+    if is_writer:
+        mirror = RunMirror.of_copy(folder, report_line, give_up=stop.late_after(SAVING_S))
     return mirror.push if mirror else lambda: None
 
 
@@ -522,7 +546,8 @@ def place_of(folder: Path) -> str:
 def copy_folder(place: str, role: str = "reader") -> Path:
     """Where this machine keeps its copy of the run at a URL; its last part names the run."""
     digest = hashlib.sha256(place.rstrip("/").encode()).hexdigest()[:16]
-    return user_cache() / "runs" / f"{digest}-{role}" / (place.rstrip("/").split("/")[-1] or "run")
+    name = place.rstrip("/").split("/")[-1]
+    return user_cache() / "runs" / f"{digest}-{role}" / (name if name.strip(".") else "run")
 
 
 def _reader(

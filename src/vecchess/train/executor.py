@@ -7,7 +7,8 @@ from time import sleep
 
 from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.errors import VecchessError
-from vecchess.fleet.fleet_run import FleetDisplay, FleetExecutor, open_mailbox
+from vecchess.fleet.fleet_display import FleetDisplay
+from vecchess.fleet.fleet_run import FleetExecutor, open_mailbox
 from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.selfplay.run_selfplay import Executor
@@ -83,7 +84,7 @@ def open_executor(
             rest = (watcher, trainer.stop, status.log.write, Seating.of(config))
             executor = stack.enter_context(Supervisor(settings, run, devices, *rest))
         else:
-            watcher = FleetDisplay(display, status)
+            watcher = FleetDisplay(display, status, trainer.reporter.log_load)
             executor = stack.enter_context(
                 open_mailbox(config, run, devices, watcher, status, trainer.stop)
             )
