@@ -79,6 +79,9 @@ def test_who_is_gone_has_no_speed_and_is_forgotten(players: Players) -> None:
         "lost": (2, "lost", 0),
     }  # fmt: skip
     assert players.list.throughput.plies_per_s == 200
+    assert f"lost, last word {2 * LOST_S:.0f} s ago" in [  # 20 of them were supposed
+        each["stage"] for each in players.list.shown
+    ]
     players.wait(SHOWN_S, "b")
     assert players.shown == {"b": (0, "playing", 100)}
     assert len(players.store.names(PLAYERS)) == 4

@@ -1,7 +1,6 @@
 """Generations played by others give the bits of one machine."""
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
@@ -145,13 +144,6 @@ def test_generations_are_those_of_one_machine(
     assert executor.facts["blocks_checked"] == executor.num_checked
     with StatusWriter(run, "train") as status:
         status.update(**executor.facts)
-    executor._players = {"one": {"state": "playing", "devices": ["cpu"]}, "two": {"state": "ended"}}
-    now = time.monotonic()
-    executor._heard = {"one": (None, now - 40.2), "two": (None, now - 99)}
-    stages = [worker["stage"] for worker in executor.facts["workers"]]
-    assert stages == ["lost, last word 40 s ago", "ended"]
-    executor._heard["one"] = (None, now)
-    assert executor.facts["workers"][0]["stage"] == "playing"
 
 
 def test_networks_are_told_by_their_content(tmp_path: Path, alone: list[str]) -> None:

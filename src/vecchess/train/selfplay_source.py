@@ -99,9 +99,16 @@ class SelfplaySource:
             raise ValueError("a number of positions or shards is none")
         self._num_reference_shards = min(before, now) if now else before  # fewer: compacted
         self._nets = {int(iteration): str(name) for iteration, name in state.get("nets", [])}
-        if self._player is not None and (latest := state.get("latest")):
+        latest = state.get("latest")
+        if self._player is not None and latest and (self._config.lag or not self._has_next):
             # not what was published after the checkpoint: perhaps it learnt from refuted games
             mark_latest(self._run, *map(str, latest))
+
+    @property
+    def _has_next(self) -> bool:
+        """Whether the games of the iteration after the last are recorded already."""
+        num = len(self._history)
+        return not self._seating.segments(num, num + 1) - self._run.manifest().segments
 
     def evaluate(self, learner: Learner) -> dict[str, Any]:
         """Empty: no games are held out."""
