@@ -36,6 +36,7 @@ READOUTS = pytest.mark.parametrize("readout", ["spikes", "graded"])
 
 
 @pytest.mark.thorough
+@pytest.mark.thorough
 @READOUTS
 @pytest.mark.parametrize("batch", [1, 7, 24])
 def test_the_snntorch_loop_gives_our_bits_in_any_batch(batch: int, readout: str) -> None:

@@ -54,6 +54,7 @@ def walked() -> tuple[list[chess.Board], NDArray[np.uint64], NDArray[np.uint64]]
     return seen, np.concatenate(positions), np.concatenate(pasts)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("history", [1, 3, 8])
 def test_planes_are_those_of_boards_with_moves_taken_back(walked, history: int) -> None:
     seen, positions, past = walked

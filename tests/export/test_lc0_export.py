@@ -66,6 +66,7 @@ def test_the_layout_is_the_published_one() -> None:
             assert np.array_equal(found[name], record[name], equal_nan=name[:4] == "orig"), name
 
 
+@pytest.mark.thorough
 def test_planes_are_those_of_the_game() -> None:
     repeated = 0
     for game in every_game():
@@ -87,6 +88,7 @@ def test_the_start_is_as_lc0_tests_it() -> None:
     assert (record["rule50_count"], record["side_to_move_or_enpassant"]) == (0, 0)
 
 
+@pytest.mark.thorough
 def test_records_come_back_as_positions() -> None:
     for game in every_game():
         for board, record in zip(boards_of(game), to_chunk(game), strict=True):
@@ -96,6 +98,7 @@ def test_records_come_back_as_positions() -> None:
             assert fen[:5] == board.shredder_fen(en_passant="legal").split()[:5]
 
 
+@pytest.mark.thorough
 def test_only_legal_moves_have_a_probability() -> None:
     for game in every_game():
         for board, record in zip(boards_of(game), to_chunk(game), strict=True):

@@ -37,6 +37,7 @@ def train(world: World) -> Simulation:
     return simulation.train(world)
 
 
+@pytest.mark.thorough
 def test_hundreds_of_trainings_under_faults_end_with_the_network_of_one_machine() -> None:
     blocks = sum(train(worlds.small_world(seed)).num_blocks for seed in range(100))
     blocks += sum(train(worlds.drawn_world(seed)).num_blocks for seed in (3, 4, 5, 8))

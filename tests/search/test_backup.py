@@ -68,6 +68,7 @@ def num_free(pool: np.ndarray) -> int:
     return count
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SETTINGS)
 def test_sums_and_links_hold_while_games_are_played(name: str, tmp_path: Path) -> None:
     """Endgames, so that repetitions and mates are met."""

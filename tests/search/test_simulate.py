@@ -65,6 +65,7 @@ def test_equal_on_10000_positions(search: str) -> None:
             _compare(search, sims, num, rng)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("see_mates", [True, False])
 @pytest.mark.parametrize("search", SEARCHES)
 def test_equal_where_mates_are_proven(search: str, see_mates: bool) -> None:
@@ -74,6 +75,7 @@ def test_equal_where_mates_are_proven(search: str, see_mates: bool) -> None:
     assert sum(result.win == 0 and result.visits < 200 for result in expected) >= 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("history", [2, 3, 8])
 @pytest.mark.parametrize("search", SEARCHES)
 def test_equal_where_the_network_sees_earlier_positions(search: str, history: int) -> None:

@@ -25,6 +25,7 @@ def network() -> IntegerNet:
 
 
 @pytest.mark.thorough
+@pytest.mark.thorough
 @pytest.mark.parametrize("search", ["none", "gumbel", "puct"])
 @pytest.mark.parametrize("temperature", ["0.001", "1", "10"])
 @pytest.mark.parametrize("scale", SCALES)

@@ -153,6 +153,7 @@ def test_best_moves_are_counted_by_source(file: Path) -> None:
     assert (seen[-1].done, seen[-1].total, seen[-1].hits) == (3, 3, 1)
 
 
+@pytest.mark.thorough
 def test_a_network_finds_the_same_each_time_however_many_at_once(file: Path) -> None:
     players = ["net:material?search=gumbel&sims=4", "net:material"]
     found = [
@@ -164,6 +165,7 @@ def test_a_network_finds_the_same_each_time_however_many_at_once(file: Path) -> 
     assert 0 < found[0][0]["value_error"] < 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [MOVES, PUZZLES])
 def test_the_suites_of_the_package_have_one_best_move(name: str) -> None:
     suite = BestMoveSuite(name).best_moves

@@ -47,6 +47,7 @@ def test_its_result_is_that_of_one_rank(ranks: list[Ranks], games: int) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.thorough
 def test_a_test_is_decided_by_the_same_games(ranks: list[Ranks]) -> None:
     config = MatchConfig(games=400, random_plies=6, seed=4, sprt="-200,0", concurrency=4)
     alone = play_match(*greedy_and_random(), config)

@@ -112,6 +112,7 @@ def lc0_net(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "spelling",
     [
@@ -181,6 +182,7 @@ def net_of_three(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
+@pytest.mark.thorough
 @pytest.mark.thorough
 @pytest.mark.parametrize("temperature", ["0", "1", "0.7"])
 @pytest.mark.parametrize("name", ["net", "net_of_three"])

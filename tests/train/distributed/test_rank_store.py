@@ -20,7 +20,7 @@ def connect() -> Callable[[], TCPStore]:
     server = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
 
     def connect() -> TCPStore:
-        timeout = timedelta(seconds=5)
+        timeout = timedelta(seconds=60)
         return TCPStore("127.0.0.1", server.port, timeout=timeout, wait_for_workers=False)
 
     connect.server = server  # type: ignore[attr-defined]
@@ -28,7 +28,7 @@ def connect() -> Callable[[], TCPStore]:
 
 
 def start(
-    connect: Callable[[], TCPStore], ranks: int, world_size: int, start_s: float = 5.0
+    connect: Callable[[], TCPStore], ranks: int, world_size: int, start_s: float = 60.0
 ) -> list[Store]:
     """What so many ranks, all of the world or fewer, get in one start, by rank."""
     infos = [RankInfo(rank, world_size) for rank in range(ranks)]

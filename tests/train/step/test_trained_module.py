@@ -41,6 +41,7 @@ def _learner(objective: str, name: str = "learning") -> Learner:
     return Learner(config_of(objective, fold_at=0.0), TrainedModule(_net(name)), Alone())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_loss_falls(objective: str, batch: Samples[Tensor]) -> None:
     learner = _learner(objective)
@@ -125,6 +126,7 @@ def test_statistics_of_a_skipped_update_are_forgotten(batch: Samples[Tensor]) ->
     assert norm.num_batches_tracked == learner.net.config.time_steps
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["layer", "torch", "numpy", "python"])
 def test_random_layers_draw_by_the_seed_and_the_update(kind: str, batch: Samples[Tensor]) -> None:
     """Also after a resume; the generators of the process are left as they were."""
