@@ -19,7 +19,7 @@ TESTERS = $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? core
 
 help:
 	@echo "make selfplay   set up, then play 64 games with the default network on this machine"
-	@echo "make test       set up, then run the tests (under 5 minutes on 2 cores)"
+	@echo "make test       set up, then run the tests (some 5 minutes on 2 cores)"
 	@echo "make test-all   every test: thorough ones, as in .ci/run, and slow ones (make test-long, MINUTES=)"
 	@echo "make fuzz       hostile input for every reader, some minutes (INPUTS=, SECONDS=, SEED=, TARGETS=)"
 	@echo "make simulate   a million blocks of a fleet under faults, in one process (BLOCKS=, SEED=)"
