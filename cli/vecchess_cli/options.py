@@ -91,11 +91,11 @@ def writable_run(
     if flags["resume_or_begin"]:
         flags["resume"] = has_begun(given, note)
     task = "RANK" if "RANK" in os.environ else "SLURM_PROCID"
-    is_first = os.environ.get(task, "0") == "0" or "node_rank" not in flags
+    is_first = True
     if "node_rank" in flags:
         from vecchess.train.distributed.shared_settings import node_of
 
-        is_first = is_first and node_of(flags) == 0
+        is_first = os.environ.get(task, "0") == "0" and node_of(flags) == 0
     restarts = "TORCHELASTIC_RUN_ID" in os.environ
     copy = (
         learner_copy(

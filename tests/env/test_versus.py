@@ -6,7 +6,6 @@ import pytest
 
 from vecchess.arena.match_game import Forfeit
 from vecchess.arena.player_protocol import ImmediatePlayer, MoveReplies, MoveRequests
-from vecchess.arena.players.network_player import PolicyPlayer
 from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.fen import from_fens
@@ -15,6 +14,7 @@ from vecchess.chess.position import position_keys
 from vecchess.chess.rules import Termination
 from vecchess.env.versus import VersusGames
 from vecchess.errors import ConfigError, WorkerDied
+from vecchess.inference.builtin import ConstantBackend
 
 
 class Witness(ImmediatePlayer):
@@ -111,17 +111,21 @@ def test_games_that_never_reach_the_user_are_refused() -> None:
 
 
 def test_after_an_interrupt_games_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    games, replies = VersusGames(3, "net:constant", "white"), PolicyPlayer.replies
+    """The opponent that was cut off has rows in slots which no step answers any more."""
+    games, admit = VersusGames(3, "net:constant", "white"), ConstantBackend.admit
+    first = games.player
 
-    def interrupted(player: PolicyPlayer) -> MoveReplies:
+    def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(PolicyPlayer, "replies", interrupted)
+    monkeypatch.setattr(ConstantBackend, "admit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         games.step(games.env.random_actions())
-    monkeypatch.setattr(PolicyPlayer, "replies", replies)
+    assert not first.is_idle
+    monkeypatch.setattr(ConstantBackend, "admit", admit)
     games.begin(seed=1)
     games.step(games.env.random_actions())
+    assert games.player is not first
     assert not games.is_over.any()
     games.close()
 

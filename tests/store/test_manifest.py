@@ -215,3 +215,17 @@ def test_a_shard_of_the_run_is_adopted_and_one_of_no_run_is_not(tmp_path: Path) 
     adopted = Manifest(tmp_path).adopt(run_id="a" * 32)
     assert [entry.file for entry in adopted] == ["a.npz"]
     assert names(tmp_path) == ["a.npz", "b.npz.set-aside", "manifest.jsonl"]
+
+
+def test_a_first_line_that_could_not_be_read_again_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = Manifest(tmp_path)
+    for number in (1, 3, 5):
+        sha256 = write(tmp_path, f"{number}.npz", [number])
+        manifest.append(ShardEntry.of(f"{number}.npz", sha256, made_up([number])))
+    before, pruned = manifest.path.read_bytes(), manifest.entries[:2]
+    monkeypatch.setattr("vecchess.store.manifest.LONGEST_HEAD", 60)
+    with pytest.raises(DataError, match="too many ranges of pruned games"):
+        manifest.replace(manifest.entries[2:], pruned)
+    assert manifest.path.read_bytes() == before

@@ -418,13 +418,14 @@ def test_ready_after_a_search_means_that_new_options_are_loaded(
         return found
 
     def slow_compute(search: GameSearch) -> Any:
-        sleep(0.05)
+        sleep(0.3)
         return compute(search)
 
     monkeypatch.setattr(GameSearch, "compute", slow_compute)
     monkeypatch.setattr(EngineState, "load", slow_load)
     talk.ready()
-    assert talk.best("go infinite", "stop") != "(none)"
+    talk.ask("go infinite", until="info depth")
+    assert talk.best("stop") != "(none)"
     talk.send("setoption name WeightsFile value constant")
     talk.ready()
     assert loaded[-1] == "constant"

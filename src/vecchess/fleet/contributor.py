@@ -85,7 +85,7 @@ class Contributor:
         self._io = ThreadPoolExecutor(1, "store")
         self._player: BlockPlayer | None = None
         self._devices: list[Device] = []
-        self._stopped_s: float | None = None
+        self._is_stopping, self._has_waited = False, stop.late_after(DRAIN_S)
         self._next_report = self._next_over = 0.0
         self._began = time.monotonic()
 
@@ -177,8 +177,8 @@ class Contributor:
         for."""
         if not self._stop.reason:
             return
-        if self._stopped_s is None:
-            self._stopped_s = time.monotonic()
+        if not self._is_stopping:
+            self._is_stopping = True
             if self._player is not None:
                 self.report_line("finishing the blocks in hand")
         if self._is_late:
@@ -186,10 +186,7 @@ class Contributor:
 
     @property
     def _is_late(self) -> bool:
-        if self._stopped_s is None:
-            return False
-        is_late = time.monotonic() > self._stopped_s + DRAIN_S
-        return is_late or self._player is None or self._stop.must_exit_now
+        return self._is_stopping and (self._player is None or self._has_waited())
 
     def _wait_for(self, name: str, line: str) -> bytes:
         """An object, once it is there. Raises PlayerEnds where a stop comes first."""

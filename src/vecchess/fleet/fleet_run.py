@@ -25,7 +25,7 @@ from vecchess.config import (
     TrainConfig,
 )
 from vecchess.config.settings import MOST_GAMES
-from vecchess.errors import ConfigError, DataError, FileBusy, VecchessError
+from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.fleet.block_games import BlockGames, store_block
 from vecchess.fleet.block_player import BlockPlayer, config_of
 from vecchess.fleet.fleet_display import FleetDisplay, PlayerList
@@ -61,6 +61,7 @@ from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.retried_read import read_file, retried, unreadable
 from vecchess.runtime.signals import StopSignals
+from vecchess.runtime.write_retry import WriteRetry
 from vecchess.selfplay.run_selfplay import OpenExecutor
 from vecchess.selfplay.supervisor.cut_finder import CutFinder
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
@@ -76,7 +77,6 @@ from vecchess.selfplay.supervisor.supervisor import (
 from vecchess.store.block_file import BlockName, may_be_of, unpack_block
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
-from vecchess.store.manifest import ShardEntry
 from vecchess.store.object_store import ObjectStore, is_url
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
@@ -89,7 +89,7 @@ MOST_BLOCK_SEATS, USUAL_BLOCKS = 256, 256
 MOST_BLOCKS = 1024
 """Blocks of a task of self-play: all of a task are recorded at once."""
 BUSY_S = 0.5
-"""Before the manifest is tried again while another thread or process has it."""
+"""Before the manifest is tried again: the learner may have it, to send a window of games."""
 PART = "part-"
 """Before the name of a shard with some of the games of a block."""
 FLEET = 0
@@ -150,6 +150,8 @@ class FleetExecutor:
         self._stack = ExitStack()
         self._checker: BlockPlayer | None = None
         self._players = PlayerList(store, self._io)
+        waiting = "results of players wait"
+        self._retry = WriteRetry(watcher.report_line, lambda: waiting, "they are recorded")
         self.num_checked = self._num_held = 0
         self._next_heartbeat = self._began = 0.0
 
@@ -409,19 +411,10 @@ class FleetExecutor:
                 games, file = games.only(left, self._seating), f"{PART}{name.file}"
                 shard, cut = games.to_bytes(self._games.run_id)
             entry = store_block(self._run, file, shard, cut, games, left)
-            self._record(entry, beat)
+            while not self._retry.attempt(partial(self.ledger.record, FLEET, entry)):
+                self._wait(lambda: False, beat, BUSY_S)
         self._num_held = 0
         self._quota.enforce()
-
-    def _record(self, entry: ShardEntry, beat: Callable[[], None]) -> None:
-        """Record a shard; wait while the manifest is in use: the learner may send a window
-        of games meanwhile."""
-        while True:
-            try:
-                return self.ledger.record(FLEET, entry)
-            except FileBusy as error:
-                self._watcher.report_line(f"{error}; trying again")
-                self._wait(lambda: False, beat, BUSY_S)
 
     def _earliest_by(self, player: str) -> int | None:
         """The first generation with recorded games of a player, or with games of which compaction

@@ -253,15 +253,14 @@ class RunMirror:
             self._synced[CONFIG] = Synced.of(self.folder / CONFIG, _version(self._read(CONFIG)))
             self._put_index()
             return
-        if not self.is_own:
+        if not self.is_the_writer():
             raise DataError(
                 f"another vecchess has gone on with {place}: this one ends, and what it has done "
                 "since its last upload is not there"
             )
 
-    @property
-    def is_own(self) -> bool:
-        """Whether the run has begun at the URL, and no other learner has gone on with it."""
+    def is_the_writer(self) -> bool:
+        """Whether the run has begun at the URL, and no other learner has gone on with it: asks."""
         index = self._read_index()
         return index is not None and index["writer"] == self._writer
 
@@ -512,7 +511,7 @@ def _sharing(place: str, folder: Path, push_every_s: float) -> Iterator[None]:
                     RunMirror(store, folder).push()
                     due = monotonic() + push_every_s
                 status = (folder / STATUS).read_bytes()
-                if status != shared and RunMirror(store, folder).is_own:
+                if status != shared and RunMirror(store, folder).is_the_writer():
                     store.put(STATUS, status)
                     shared = status
 

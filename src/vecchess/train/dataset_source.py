@@ -48,13 +48,21 @@ class DatasetSource:
             )
 
     def prepare(self, iteration: int, steps_before: int) -> IterationPlan:
-        """The iteration's part of the dataset."""
-        end = self._num_steps * (iteration + 1) // self._config.iterations
+        """The iteration's part of the dataset: an equal one of what is left.
+
+        Raises ConfigError where that is too little, as after more iterations were asked for.
+        """
+        left, parts = self._num_steps - steps_before, self._config.iterations - iteration
+        if left < parts:
+            raise ConfigError(
+                f"{self._config.epochs} epochs leave {max(left, 0):,} updates for {parts} more "
+                "iterations: give more --epochs, or fewer --iterations"
+            )
 
         def spec(step: int) -> BatchSpec:
             return self._spec(step, self._config.seed, 0, self._num_learnt)
 
-        return IterationPlan(max(end - steps_before, 0), spec, self.num_positions)
+        return IterationPlan(left // parts, spec, self.num_positions)
 
     def state(self) -> dict[str, Any]:
         """The number of positions, and the size of a batch, which tells how many are learnt."""

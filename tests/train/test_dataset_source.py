@@ -1,0 +1,52 @@
+"""A fixed set of positions: how it is divided among iterations, and what may change in between."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vecchess.config import TrainConfig, build
+from vecchess.errors import ConfigError
+from vecchess.train.dataset_source import DatasetSource
+
+POSITIONS = 1200
+
+
+def source(**settings: Any) -> DatasetSource:
+    given = {"objective": "supervised", "holdout": 0.0, "batch_size": 100, "data": ("games",)}
+    loader: Any = SimpleNamespace(count=lambda spec: POSITIONS)
+    ranks: Any = SimpleNamespace(rank=0)
+    return DatasetSource(build(TrainConfig, given | settings), ranks, loader, 3)
+
+
+def steps_of(made: DatasetSource, iterations: range, done: int = 0) -> list[int]:
+    """The updates of each of ``iterations``, the first after ``done``."""
+    found: list[int] = []
+    for iteration in iterations:
+        found.append(made.prepare(iteration, done + sum(found)).num_steps)
+    return found
+
+
+def test_iterations_divide_the_epochs() -> None:
+    assert steps_of(source(iterations=5, epochs=2), range(5)) == [4, 5, 5, 5, 5]
+    with pytest.raises(ConfigError, match="too few for 13 iterations"):
+        source(iterations=13)
+
+
+def test_other_iterations_or_epochs_divide_what_is_left() -> None:
+    first = steps_of(source(iterations=4), range(4))[:2]
+    assert first == [3, 3]
+    assert steps_of(source(iterations=5), range(2, 5), done=6) == [2, 2, 2]
+    assert steps_of(source(iterations=6, epochs=2), range(4, 6), done=12) == [6, 6]
+    with pytest.raises(ConfigError, match="1 epochs leave 0 updates for 2 more iterations"):
+        source(iterations=6).prepare(4, 12)
+
+
+def test_a_run_goes_on_with_its_data_and_its_batch() -> None:
+    state = source().state()
+    source().restore(state)
+    source(batch_size=50).restore({"positions": POSITIONS})  # of an older run
+    with pytest.raises(ConfigError, match="goes on with its --batch-size, 100, not 50"):
+        source(batch_size=50).restore(state)
+    with pytest.raises(ConfigError, match="give the same files"):
+        source().restore(state | {"positions": 7})
