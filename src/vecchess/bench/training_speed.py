@@ -166,10 +166,7 @@ def learning_speed(
             phases = _phases(config, learner, batches, seconds)
     finally:
         torch.set_num_threads(threads)
-    recorded = 0
-    if source is not None:
-        plans = [source.prepare(iteration, 0) for iteration in range(config.iterations)]
-        recorded = sum(plan.num_steps for plan in plans) * config.batch_size
+    recorded = source.num_steps * config.batch_size if source is not None else 0
     return LearningSpeed({name: one.on(num_ranks) for name, one in phases.items()}, recorded)
 
 

@@ -39,10 +39,11 @@ class DatasetSource:
         self.num_positions = loader.count(self._spec(0, 0, 0, 1))
         self.num_held_out = int(self.num_positions * config.holdout)
         self._num_learnt = self.num_positions - self.num_held_out
-        self._num_steps = config.epochs * self._num_learnt // config.batch_size
-        if self._num_steps < config.iterations:
+        self.num_steps = config.epochs * self._num_learnt // config.batch_size
+        """Updates of the whole run."""
+        if self.num_steps < config.iterations:
             raise ConfigError(
-                f"{self._num_learnt:,} positions, {config.epochs} times, make {self._num_steps} "
+                f"{self._num_learnt:,} positions, {config.epochs} times, make {self.num_steps} "
                 f"batches of {config.batch_size}, too few for {config.iterations} iterations: give "
                 "more games or epochs, or fewer --iterations"
             )
@@ -52,7 +53,7 @@ class DatasetSource:
 
         Raises ConfigError where that is too little, as after more iterations were asked for.
         """
-        left, parts = self._num_steps - steps_before, self._config.iterations - iteration
+        left, parts = self.num_steps - steps_before, self._config.iterations - iteration
         if left < parts:
             raise ConfigError(
                 f"{self._config.epochs} epochs leave {max(left, 0):,} updates for {parts} more "
