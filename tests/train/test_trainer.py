@@ -3,6 +3,7 @@ different speed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import chain
 from pathlib import Path
 from threading import Barrier, Thread
 from time import sleep
@@ -32,6 +33,12 @@ from vecchess.train.step.learner import Learner
 from vecchess.train.trainer import Trainer
 
 BATCH, SIZES = 64, NetConfig(num_planes=25, blocks=1, channels=32)
+AHEAD = 3
+"""A loader reads the specs of so many batches ahead."""
+
+
+def whole_batch(step: int) -> BatchSpec:
+    return BatchSpec(1, 3, step, BATCH)
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +158,7 @@ class StubLearner:
         self.net.folded = True
         self.calls.append("fold")
 
-    def step(self, batch: object, done: float, rank_values: list[float]) -> StepMetrics:
+    def step(self, batch: object, done: float, *rest: object) -> StepMetrics:
         self.steps += 1
         self.calls.append(done)
         return StepMetrics({"skipped": 0.0}, [0.0, 0.0, 0.0])
@@ -175,7 +182,7 @@ def test_the_fold_comes_within_an_iteration_of_a_short_run(tmp_path: Path) -> No
     trainer: Any = Trainer(
         config, RunFolder(tmp_path), ranks, StopSignals(), learner, loader, *rest
     )
-    plan = IterationPlan(4, lambda step: step, 100)  # type: ignore[arg-type]
+    plan = IterationPlan(4, whole_batch, 100)
     source: Any = SimpleNamespace(prepare=lambda *_: plan)
     for _ in range(2):
         assert trainer._prepare_and_learn(source)
@@ -204,7 +211,7 @@ def test_ranks_wait_longer_for_the_first_update_on_gpus(tmp_path: Path) -> None:
         trainer.progress.iteration = 1
         waits.clear()
         learner.net.folded = False
-        assert trainer._learn(IterationPlan(4, lambda step: step, 100))  # type: ignore[arg-type]
+        assert trainer._learn(IterationPlan(4, whole_batch, 100))
         assert waits == expected
 
 
@@ -221,7 +228,7 @@ def learnt_by(num_ranks: int, pause_s: float, folder: Path) -> list[tuple[Learne
     last rank pauses at every part."""
     batch = positions(BATCH)
     config = TrainConfig(batch_size=BATCH, micro_batch=16, optimiser=OptimiserConfig(warmup=0))
-    plan = IterationPlan(UPDATES + 2, lambda step: BatchSpec(1, 3, step, BATCH), 100)
+    plan = IterationPlan(UPDATES + AHEAD + 2, whole_batch, 100)
     barrier, table = Barrier(2), dict[int, list[Tensor]]()
     found = []
 
@@ -232,11 +239,22 @@ def learnt_by(num_ranks: int, pause_s: float, folder: Path) -> list[tuple[Learne
             compute = learner._backward
             learner._backward = lambda *given: (sleep(pause_s), compute(*given))[1]  # type: ignore[method-assign]
         rows: list[int] = []
+        asked: list[Any] = []
+        step = learner.step
+
+        def step_of_rows(*given: Any) -> StepMetrics:
+            assert given[3] == asked[learner.steps].first_row
+            return step(*given)
+
+        learner.step = step_of_rows  # type: ignore[method-assign]
 
         def batches(specs: Any) -> Any:
-            for spec in specs:
-                rows.append(spec.rows)
-                yield batch.map(lambda column: column[spec.first_row :][: spec.rows])  # noqa: B023
+            for spec in chain(specs, [None] * AHEAD):
+                asked.append(spec)
+                if len(asked) > AHEAD:
+                    due = asked[-1 - AHEAD]
+                    rows.append(due.rows)
+                    yield batch.map(lambda column: column[due.first_row :][: due.rows])  # noqa: B023
 
         loader: Any = SimpleNamespace(batches=batches)
         display = nullcontext(SimpleNamespace(update=lambda *_: None))
@@ -257,8 +275,8 @@ def learnt_by(num_ranks: int, pause_s: float, folder: Path) -> list[tuple[Learne
 def test_a_slow_rank_gets_fewer_rows_and_all_learn_the_same(tmp_path: Path) -> None:
     [(alone, every)] = learnt_by(1, 0.0, tmp_path)
     pair = learnt_by(2, 0.1, tmp_path)
-    assert every == [BATCH] * (UPDATES + 2)
-    assert [rows[0] for _, rows in pair] == [32, 32]
+    assert every == [BATCH] * (UPDATES + AHEAD + 2)
+    assert [rows[UPDATES] for _, rows in pair] == [32, 32]
     assert [rows[-1] for _, rows in pair] == [48, 16]
     for learner, _ in pair:
         for mine, its in zip(learner.weights(), alone.weights(), strict=True):

@@ -52,7 +52,7 @@ from vecchess.train.distributed.environment import Cluster, launch_id, local_ran
 from vecchess.train.distributed.launch import run_ranks
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.distributed.shared_settings import OWN, settings_from_rank0
-from vecchess.train.executor import open_executor, selfplay_config
+from vecchess.train.executor import GenerationPlayer, open_executor, selfplay_config
 from vecchess.train.initial_network import first_net, first_sizes
 from vecchess.train.publish import latest_net
 from vecchess.train.run_copies import RunCopies, open_folder
@@ -66,8 +66,8 @@ from vecchess.train.training_matches import TrainingMatches
 SCHEMA = 1
 OF_FURTHER_RANKS = "run_dir", "net", "exit_code"
 """What a rank that is not its machine's first has of the summary."""
-IMPORT_TIMEOUT_S = 24 * 3600.0
-"""Time that the import of a large PGN file may take."""
+FILES_TIMEOUT_S = 24 * 3600.0
+"""A rank may take so long to import or count games, or to reach a bucket, before it is lost."""
 
 
 def train_run(
@@ -181,7 +181,13 @@ def _train(
             reporter.log = stack.enter_context(
                 closing(MetricsLog(run.path, since, reporter.report_line))
             )
-        share = push_of(run.path, ranks.is_main, reporter.report_line, stop)
+        push = push_of(run.path, ranks.is_main, reporter.report_line, stop)
+
+        def share() -> None:
+            with ranks.timeout(FILES_TIMEOUT_S):
+                push()
+                ranks.barrier()
+
         share()
         trainer.train(source, state.save, share)
         summary = _summary(trainer, folder)
@@ -229,31 +235,43 @@ def _open_trainer(
         reporter.report_line(f"neurons learn in torch's own operators, which is slower: {obstacle}")
     if line := note_on_idle(config, ranks.world_size):
         reporter.note(line)
-    data = _recorded_games(config, copies, ranks, reporter) if config.data else None
-    is_supervised = config.objective == "supervised" and data is not None
-    loader = BatchLoader(
-        data if is_supervised and data else ManifestShards(run.games, config.is_on_policy),
-        config.loaders,
-        learner.net.config.num_planes,
-        SampleRules.of(config),
-        pin_memory=ranks.device.type == "cuda",
-        stall_timeout_s=config.stall_timeout_s,
-        report_line=reporter.report_line,
-        reference=None if is_supervised else data,
-    )
-    stack.enter_context(loader)
-    matches = TrainingMatches(config, run, ranks, seen_among(devices), stop)
-    trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
-    if is_supervised and data:
-        return trainer, DatasetSource(config, ranks, loader, len(data))
-    player = None
+    with ranks.timeout(FILES_TIMEOUT_S):
+        data = _recorded_games(config, copies, ranks, reporter) if config.data else None
+        is_supervised = config.objective == "supervised" and data is not None
+        loader = BatchLoader(
+            data if is_supervised and data else ManifestShards(run.games, config.is_on_policy),
+            config.loaders,
+            learner.net.config.num_planes,
+            SampleRules.of(config),
+            pin_memory=ranks.device.type == "cuda",
+            stall_timeout_s=config.stall_timeout_s,
+            report_line=reporter.report_line,
+            reference=None if is_supervised else data,
+        )
+        stack.enter_context(loader)
+        matches = TrainingMatches(config, run, ranks, seen_among(devices), stop)
+        trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
+        source: TrainingSource
+        if is_supervised and data:
+            source = DatasetSource(config, ranks, loader, len(data))
+        else:
+            display = ProgressDisplay(console, quiet)
+            player = _open_player(stack, trainer, devices, display)
+            source = SelfplaySource(config, copies, ranks, stop, player, len(data or ()))
+        ranks.barrier()
+    return trainer, source
+
+
+def _open_player(
+    stack: ExitStack, trainer: Trainer, devices: list[Device], display: ProgressDisplay
+) -> GenerationPlayer | None:
+    """What plays the generations, on rank 0."""
+    config, ranks = trainer.config, trainer.ranks
     if ranks.num_nodes > 1 and config.executor == "local":
-        reporter.note(f"{ranks.hosts[0]} plays alone, {ranks.num_nodes} machines learn")
-    if ranks.is_main:
-        display = stack.enter_context(ProgressDisplay(console, quiet))
-        player = stack.enter_context(open_executor(trainer, devices, display))
-    num_reference = len(data) if data else 0
-    return trainer, SelfplaySource(config, copies, ranks, stop, player, num_reference)
+        trainer.reporter.note(f"{ranks.hosts[0]} plays alone, {ranks.num_nodes} machines learn")
+    if not ranks.is_main:
+        return None
+    return stack.enter_context(open_executor(trainer, devices, stack.enter_context(display)))
 
 
 def _recorded_games(
@@ -261,11 +279,10 @@ def _recorded_games(
 ) -> GivenShards:
     """The games of ``--data``. Rank 0 imports PGN files, and sends them to other machines."""
     folder = copies.run.path / "data"
-    with ranks.timeout(IMPORT_TIMEOUT_S):
-        if ranks.is_main:
-            import_data(config.data, folder, reporter.report_line)
-        ranks.barrier()
-        copies.send_data()
+    if ranks.is_main:
+        import_data(config.data, folder, reporter.report_line)
+    ranks.barrier()
+    copies.send_data()
     return GivenShards(shard_folders(config.data, folder))
 
 

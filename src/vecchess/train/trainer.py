@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import tee
 from time import monotonic
 from typing import Any, Protocol
 
@@ -139,20 +140,19 @@ class Trainer:
             self.learner.begin_generation()
         left = range(progress.iteration_step, plan.num_steps)
         shares, rank = self.learner.shares, self.ranks.rank
-        batches = self.loader.batches(
-            shares.share_of(rank, plan.spec(before + step)) for step in left
-        )
+        specs, due = tee(shares.share_of(rank, plan.spec(before + step)) for step in left)
+        batches = self.loader.batches(specs)
         with self.reporter.display_learning(plan, progress.iteration_step) as display:
             while progress.iteration_step < plan.num_steps:
                 began = monotonic()
-                batch = next(batches)
+                batch, first_row = next(batches), next(due).first_row
                 waited_s = monotonic() - began
                 rank_values = self._rank_values(waited_s)
                 if self._done(plan) >= self.config.fold_at * self.config.iterations:
                     self._fold()
                 progress.iteration_step += 1
                 with self._patience():
-                    metrics = self.learner.step(batch, self._done(plan), rank_values)
+                    metrics = self.learner.step(batch, self._done(plan), rank_values, first_row)
                 self._part_s = self.learner.seconds_a_part(batch, waited_s)
                 shares.note(metrics.rank_sums[1 + self.ranks.world_size :])
                 display.update(progress.iteration_step, metrics)

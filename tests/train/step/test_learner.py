@@ -161,7 +161,7 @@ def test_fast_searches_do_not_weaken_the_policy(batches) -> None:
     found = []
     for batch in (every, few):
         learner = Learner(config, new_net(folded=True), Alone())
-        totals = learner._compute_gradients(copy_batch(config, Alone(), batch, BATCH // 4), [])
+        totals = learner._compute_gradients(copy_batch(config, Alone(), batch, BATCH // 4), [], 0)
         means = learner._metrics(totals).means
         gradients = [p.grad for p in learner.net.parameters() if p.grad is not None]
         found.append((means, torch.cat([gradient.reshape(-1) for gradient in gradients])))
@@ -258,7 +258,7 @@ def test_no_number_is_read_between_the_batch_and_the_metrics(
     parts = copy_batch(learner.config, learner.ranks, batches[1], BATCH)
     with NoReads():
         normalise(learner.config, learner.ranks, parts[0])
-        totals = learner._compute_gradients(parts, [1.0])
+        totals = learner._compute_gradients(parts, [1.0], 0)
         learner.net.absorb_statistics(learner.ranks.all_reduce_)
         learner.net.settle_grid()
     assert learner._metrics(totals).rank_sums == [1.0]
@@ -324,7 +324,7 @@ def test_a_gpu_learns_what_the_processor_does_and_waits_once_a_step(objective, b
         try:
             torch.cuda.set_sync_debug_mode("error")
             parts = copy_batch(config, there.ranks, batch, BATCH // 4)
-            totals = there._compute_gradients(parts, [1.0])
+            totals = there._compute_gradients(parts, [1.0], 0)
             there._update_weights(0.1)
         finally:
             torch.cuda.set_sync_debug_mode("default")

@@ -21,6 +21,7 @@ from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.store.records import GameRecords
 from vecchess.train.data.samples import Samples, make_samples
 from vecchess.train.data.shard_block import trainable_plies
+from vecchess.train.step.device_batcher import normalise
 from vecchess.train.step.learner import Learner
 from vecchess.train.step.optimiser import load_optimiser_tensors, optimiser_tensors
 
@@ -77,6 +78,17 @@ def test_an_int8_learner_is_what_acted(objective: str, played: GameRecords) -> N
     last = [learner.step(batch_of(played), 1.0, []).means for _ in range(4)][-1]
     moved = last["ratio_error" if objective == "ppo" else "acting_error"]
     assert moved > 0, "ratios that cannot leave 1 would say nothing"
+
+
+@pytest.mark.parametrize("objective", ["ppo", "reinforce"])
+def test_a_game_that_goes_on_is_no_draw(objective: str, played: GameRecords) -> None:
+    """Its result, 0 until it ends, teaches nothing: the value at the cut does."""
+    batch = batch_of(played)
+    won = batch._replace(outcome=torch.ones_like(batch.outcome))
+    both = [normalise(config_of(objective), Alone(), rows).advantage for rows in (batch, won)]
+    assert torch.equal(*both)
+    expected = batch.advantage - batch.advantage.mean()
+    assert torch.allclose(both[0], expected / expected.std(correction=0), atol=1e-5)
 
 
 def test_before_the_fold_ratios_begin_at_1_with_the_statistics_of_any_batch(

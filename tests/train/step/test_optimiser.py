@@ -11,6 +11,7 @@ from vecchess.errors import ConfigError
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
 from vecchess.train.step.optimiser import (
+    GradientSum,
     load_optimiser_tensors,
     make_optimiser,
     optimiser_tensors,
@@ -134,3 +135,38 @@ def test_weights_of_inputs_of_moves_learn_faster() -> None:
     faster = {name for name, height in heights.items() if height == 0.01 * 10}
     assert faster == {"layers.moves.weight", "layers.moves.bias"}
     assert set(heights.values()) == {0.01, 0.01 * 10}
+
+
+def test_parts_may_use_other_parameters() -> None:
+    """As where layers are skipped at random, of weights of any dtype."""
+    net = nn.ModuleList(
+        [
+            nn.Linear(3, 2),
+            nn.Linear(3, 2, dtype=torch.float64),
+            nn.Linear(3, 2).requires_grad_(requires_grad=False),
+        ]
+    )
+    gradients = GradientSum(net, torch.ones(()))
+    for used in ([0], [1], [0, 1], []):
+        for index in used:
+            layer = net[index]
+            layer(torch.ones(4, 3, dtype=layer.weight.dtype) * (index + 1)).sum().backward()
+        gradients.add()
+        assert all(parameter.grad is None for parameter in net.parameters())
+    gradients.write()
+    for layer, gradient in zip(net, (2 * 4.0, 2 * 8.0), strict=False):
+        assert layer.weight.grad.equal(torch.full((2, 3), gradient, dtype=layer.weight.dtype))
+        assert layer.bias.grad.equal(torch.full((2,), 2 * 4.0, dtype=layer.weight.dtype))
+    assert net[2].weight.grad is None
+
+
+def test_state_of_any_dtype_is_loaded() -> None:
+    model = nn.Linear(3, 4, dtype=torch.float64)
+    optimiser = torch.optim.AdamW(model.parameters())
+    model(torch.ones(2, 3, dtype=torch.float64)).sum().backward()
+    optimiser.step()
+    stored = optimiser_tensors(optimiser, model)
+    fresh = torch.optim.AdamW(model.parameters())
+    load_optimiser_tensors(fresh, model, stored)
+    for name, tensor in optimiser_tensors(fresh, model).items():
+        assert tensor.equal(stored[name])

@@ -70,13 +70,10 @@ def normalise(config: TrainConfig, ranks: AllReducer, batch: Samples[Tensor]) ->
 
     ``has_policy`` becomes float32: 0, or the size of the whole batch over its rows with a policy,
     so that sums over rows become means over these (decision 223). Advantages are those of rows with
-    a policy; for reinforce the result less the recorded value. The bits do not depend on which
-    rank has which rows.
+    a policy. The bits do not depend on which rank has which rows.
     """
-    has_policy, advantage = batch.has_policy.double(), batch.advantage.double()
-    if config.objective == "reinforce":
-        advantage = batch.outcome.double() - (batch.value[:, 0] - batch.value[:, 2]).double()
-    advantage = on_grid(advantage * has_policy)
+    has_policy = batch.has_policy.double()
+    advantage = on_grid(batch.advantage.double() * has_policy)
     terms = torch.stack([has_policy, advantage, on_grid(advantage.square())])
     sums = terms.sum(1)
     ranks.all_reduce_([sums])

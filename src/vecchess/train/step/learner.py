@@ -123,16 +123,19 @@ class Learner:
         self.optimiser = make_optimiser(self.net, self.config.optimiser)
         self.schedule = self.schedule.warmed_up_again(self.config.optimiser, self.done)
 
-    def step(self, samples: Samples[Tensor], done: float, rank_values: list[float]) -> StepMetrics:
+    def step(
+        self, samples: Samples[Tensor], done: float, rank_values: list[float], first_row: int = 0
+    ) -> StepMetrics:
         """One update from this rank's rows, whole parts; returns its metrics, over all ranks.
 
-        ``done``: iterations done after it, the current one in part, for the learning rate.
-        ``rank_values`` are summed over ranks into ``rank_sums``. Raises DeviceError where a single
-        row does not fit into memory, or too many gradients in a row are not finite.
+        ``first_row`` is their first one's row in the batch. ``done``: iterations done after it, the
+        current one in part, for the learning rate. ``rank_values`` are summed over ranks into
+        ``rank_sums``. Raises DeviceError where a single row does not fit into memory, or too many
+        gradients in a row are not finite.
         """
         parts = copy_batch(self.config, self.ranks, samples, self._part_rows)
         self.net.train()
-        totals = self._compute_gradients(parts, rank_values)
+        totals = self._compute_gradients(parts, rank_values, first_row)
         metrics = self._metrics(totals)
         if metrics.means["skipped"]:
             self._skip(parts)
@@ -158,7 +161,7 @@ class Learner:
             )
 
     def _compute_gradients(
-        self, parts: list[Samples[Tensor]], rank_values: list[float]
+        self, parts: list[Samples[Tensor]], rank_values: list[float], first_row: int
     ) -> dict[str, Tensor]:
         """Gradients of the whole batch on every rank, not longer than ``clip_norm``; sums of the
         metrics over all ranks, and the norm that the gradient had.
@@ -168,7 +171,7 @@ class Learner:
         while True:
             try:
                 self._stopwatch.start()
-                gradients, sums = self._accumulate_gradients(parts)
+                gradients, sums = self._accumulate_gradients(parts, first_row)
                 self._stopwatch.stop()
                 break
             except (torch.OutOfMemoryError, DeviceError) as error:
@@ -183,7 +186,7 @@ class Learner:
         return totals | self._clip_gradients(gradients)
 
     def _accumulate_gradients(
-        self, parts: list[Samples[Tensor]]
+        self, parts: list[Samples[Tensor]], first_row: int
     ) -> tuple[GradientSum, dict[str, Tensor]]:
         """The gradient of this rank's rows, and sums of their metrics, both exact.
 
@@ -194,7 +197,6 @@ class Learner:
         num_steps, prices = self._draw_time_steps(), self._spike_prices()
         gradients = GradientSum(self.net, self.scaler.scale(prices.new_ones(())))
         sums: dict[str, Tensor] = {}
-        first_row = self.shares.rows(self.ranks.rank).start
         for part in parts or [made_up_row(self.net.config.num_planes, self.ranks.device)]:
             for rows in split_rows(part, self.micro_batch):
                 with self._random_numbers_of(first_row):

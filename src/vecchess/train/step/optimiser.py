@@ -40,19 +40,19 @@ class GradientSum:
 
     def __init__(self, net: nn.Module, scale: Tensor) -> None:
         """``scale``: float32[], by which the loss is multiplied (fp16)."""
-        self._net, self._scale = net, scale
-        self._parameters: list[nn.Parameter] = []
-        self.units = torch.zeros(0, dtype=torch.float64, device=scale.device)
+        self._scale = scale
+        self._parameters = [p for p in net.parameters() if p.requires_grad]
+        size = sum(parameter.numel() for parameter in self._parameters)
+        rows = -(-size // _ROW)
+        self.units = torch.zeros(rows * _ROW, dtype=torch.float64, device=scale.device)
         """float64[parameters, and zeros up to whole rows]: the sum times 2^40. To be added up over
         ranks in place."""
 
     def add(self) -> None:
-        """Take the gradient of a part from the network's parameters, and clear it there."""
-        if not self._parameters:
-            self._parameters = [p for p in self._net.parameters() if p.grad is not None]
-            size = sum(parameter.numel() for parameter in self._parameters)
-            self.units = self.units.new_zeros(-(-size // _ROW) * _ROW)
-        flat = torch.cat([parameter.grad.reshape(-1) for parameter in self._parameters])  # type: ignore[union-attr]
+        """Take the gradient of a part from the network's parameters, and clear it there. That of a
+        parameter which the part did not use is 0."""
+        found = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._parameters]
+        flat = torch.cat([gradient.reshape(-1) for gradient in found])
         self.units[: len(flat)] += flat.double().mul_(UNITS / self._scale).round_()
         for parameter in self._parameters:
             parameter.grad = None
@@ -67,7 +67,7 @@ class GradientSum:
         first = 0
         for parameter in self._parameters:
             end = first + parameter.numel()
-            parameter.grad = gradient[first:end].view_as(parameter)
+            parameter.grad = gradient[first:end].view_as(parameter).to(parameter.dtype)
             first = end
 
 
@@ -133,10 +133,11 @@ def load_optimiser_tensors(
             raise ConfigError(f"the checkpoint's optimiser has {name}, which the network lacks")
         is_count = key == "step"  # torch keeps it on the CPU, unless steps are fused
         shape = [] if is_count else list(parameter.shape)
-        if list(value.shape) != shape or value.dtype != parameter.dtype:
+        dtype = value.dtype if is_count else parameter.dtype
+        if list(value.shape) != shape or value.dtype != dtype:
             raise ConfigError(
                 f"the checkpoint's optimiser has {name}.{key} as {value.dtype} of shape "
-                f"{list(value.shape)}, not {parameter.dtype} of shape {shape}"
+                f"{list(value.shape)}, not {dtype} of shape {shape}"
             )
         device = "cpu" if is_count and not keeps_counts else parameter.device
         optimiser.state[parameter][key] = value.to(device, copy=True)
