@@ -20,7 +20,7 @@ from vecchess.train.distributed.ranks import Heartbeat, Ranks
 @pytest.fixture
 def meeting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Meeting]:
     short = {"BEAT_S": 0.05, "LOST_S": 1.0, "BROKEN_LOST_S": 0.4, "GRACE_S": 0.3}
-    short |= {"TOGETHER_S": 0.05, "LINGER_S": 0.1}
+    short |= {"TOGETHER_S": 0.05, "LINGER_S": 0.1, "STOPPED_S": 0.5}
     for name, value in short.items():
         monkeypatch.setattr(control_module, name, value)
     meeting = Meeting()
@@ -150,6 +150,23 @@ def test_a_rank_without_heartbeat_is_named_everywhere(meeting: Meeting, victim: 
     assert all(
         str(end).startswith(f"rank {victim} on {HOST} did not answer for 1 s") for end in ends
     )
+
+
+def test_ranks_that_were_all_stopped_for_a_while_go_on(
+    meeting: Meeting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by Ctrl-Z: their clocks go on meanwhile."""
+    stopped_s = 0.0
+    monkeypatch.setattr(control_module, "monotonic", lambda: time.monotonic() + stopped_s)
+
+    def stopped(one: Ranks) -> Heartbeat:
+        nonlocal stopped_s
+        for _ in range(3 * one.rank):
+            time.sleep(0.2)
+            stopped_s += 60.0
+        return one.heartbeat("", True)
+
+    assert on_all(meeting.of(2, timeout_s=10.0), stopped) == [Heartbeat("", True)] * 2
 
 
 def test_the_end_of_the_store_is_the_end_of_rank_0(meeting: Meeting) -> None:

@@ -36,6 +36,9 @@ LOST_S = 10.0
 long looks the same."""
 BROKEN_LOST_S = 3.0
 """The same once a connection between ranks broke, or torchrun ends them: some rank has died."""
+STOPPED_S = 2.0
+"""A thread that has not looked at its clock for so long was stopped, as by Ctrl-Z: what it has not
+heard meanwhile tells nothing."""
 GRACE_S = 3.0
 """Other ranks wait so much longer for rank 0 than it waits for them: it names who is missing."""
 TOGETHER_S = 0.2
@@ -153,14 +156,17 @@ class ControlPlane:
         current operation within ``timeout_s``; SharedError where another rank has failed. ``what``
         is the operation, where it may hang although all ranks have entered it.
         """
-        start = monotonic()
-        deadline = start + timeout_s + (GRACE_S if self._info.rank else 0.0)
+        since = looked = monotonic()
+        deadline = since + timeout_s + (GRACE_S if self._info.rank else 0.0)
         while not is_done():
-            if self._end is None and monotonic() > max(self._last_call, start) + LOST_S:
+            before, looked = looked, monotonic()
+            if looked > before + STOPPED_S:
+                since, deadline = looked, deadline + looked - before
+            if self._end is None and looked > max(self._last_call, since) + LOST_S:
                 self._end = self._loss([0], f"did not answer for {LOST_S:g} s")
             if self._end is not None:
                 self._raise(self._end)
-            if monotonic() > deadline:
+            if looked > deadline:
                 self._name_late(timeout_s, what)
 
     def find_cause(self, reason: str) -> NoReturn:
@@ -297,6 +303,8 @@ class ControlPlane:
     def _beat(self, end: RunEnd | None) -> None:
         """One heart-beat: write this rank's, read others', and find whether the run ends."""
         now = monotonic()
+        if now > self._last_call + STOPPED_S:
+            self._beats = {rank: (beat, now) for rank, (beat, _) in self._beats.items()}
         self._store.set(f"alive/{self._info.rank}", f"{now} {self._entered}")
         if self._end is None:
             if self._store.check(["end"]):
