@@ -70,6 +70,7 @@ def test_a_line_is_read_as_it_was_written(tmp_path: Path) -> None:
     ("line", "reason"),
     [
         ("8/8/8/8/8/8/8/8 w - - bm Ka1;", "line 1: bad FEN"),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q - bm --;", "line 1: -- is no legal move"),
         ("4k3/8/8/8/8/8/8/R3K3 w Q -", "holds no positions with best moves"),
         ("4k3/8/8/8/8/8/8/R3K3 w Q - bm Rb9;", "line 1: Rb9 is no legal move"),
         ("4k3/8/8/8/8/8/8/R3K3 w Q - bm Ra2 Rb9;", "line 1: Rb9 is no legal move"),
@@ -129,6 +130,12 @@ def test_lines_of_public_suites_are_read(tmp_path: Path, line: str, moves: str, 
     assert suite.moves == [set(moves.split())]
     assert int(suite.positions[0, 7]) & 0xFFFF == clock
     assert np.isnan(suite.values[0])
+
+
+def test_castling_may_be_written_with_zeros(tmp_path: Path) -> None:
+    file = tmp_path / "suite.epd"
+    file.write_text("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - bm 0-0 12.0-0-0 13. Ra2;\n")
+    assert read_best_moves(file).moves == [{"e1g1", "e1c1", "a1a2"}]
 
 
 def test_moves_to_avoid_leave_all_others(tmp_path: Path) -> None:

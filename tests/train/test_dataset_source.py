@@ -7,15 +7,17 @@ import pytest
 
 from vecchess.config import TrainConfig, build
 from vecchess.errors import ConfigError
+from vecchess.train import dataset_source
+from vecchess.train.data.batch_spec import BatchShares
 from vecchess.train.dataset_source import DatasetSource
 
 POSITIONS = 1200
 
 
-def source(**settings: Any) -> DatasetSource:
+def source(rank: int = 0, **settings: Any) -> DatasetSource:
     given = {"objective": "supervised", "holdout": 0.0, "batch_size": 100, "data": ("games",)}
-    loader: Any = SimpleNamespace(count=lambda spec: POSITIONS)
-    ranks: Any = SimpleNamespace(rank=0)
+    loader: Any = SimpleNamespace(count=lambda spec: POSITIONS, batches=list)
+    ranks: Any = SimpleNamespace(rank=rank)
     return DatasetSource(build(TrainConfig, given | settings), ranks, loader, 3)
 
 
@@ -50,3 +52,21 @@ def test_a_run_goes_on_with_its_data_and_its_batch() -> None:
         source(batch_size=50).restore(state)
     with pytest.raises(ConfigError, match="give the same files"):
         source().restore(state | {"positions": 7})
+
+
+@pytest.mark.parametrize("size", [100, 128, 600])
+@pytest.mark.parametrize("holdout", [0.05, 0.25, 0.5])
+def test_held_out_positions_are_evaluated_once(
+    size: int, holdout: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dataset_source, "MOST_HELD_OUT", 500)
+    found: list[int] = []
+    for rank in range(3):
+        made = source(rank, holdout=holdout, batch_size=size, iterations=1)
+        shares = BatchShares(made._config, 3)
+        learner: Any = SimpleNamespace(shares=shares, evaluate=lambda parts: parts)
+        parts: Any = made.evaluate(learner)
+        assert len(parts) == -(-min(made.num_held_out, 500) // size), "the same on all ranks"
+        found += [position for part in parts for position in part.draw(POSITIONS)]
+    assert len(found) == len(set(found)) == min(made.num_held_out, 500)
+    assert min(found) >= POSITIONS - made.num_held_out

@@ -8,6 +8,7 @@ are given by source too. ``c0`` is the mover's win, draw and loss in 1/1000, as 
 with anything else it is a remark. Other operations are passed over.
 """
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import file_digest
@@ -27,6 +28,8 @@ from vecchess.safe_parse import clip_line, is_count
 
 WDL = "win", "draw", "loss"
 WDL_TOTAL = 1000
+_NUMBER = re.compile(r"^\d+(\.+|$)")
+"""The number before a move, "12." or "3...", perhaps as a word of its own."""
 
 
 @dataclass(frozen=True)
@@ -125,13 +128,14 @@ def _moves(board: chess.Board, operands: str) -> frozenset[str]:
     """Moves in SAN or UCI, with or without numbers and signs; raises ConfigError."""
     found = set()
     for word in operands.replace(",", " ").split():
-        plain = word.rstrip("!?+#")
-        if not plain or plain.rstrip(".").isdecimal():
+        plain = _NUMBER.sub("", word.rstrip("!?+#"))
+        if not plain:
             continue
         for read in (board.parse_san, board.parse_uci):
             with suppress(ValueError):
-                found.add(board.uci(read(plain.lstrip("0123456789.") or plain)))
-                break
+                if move := read(plain):  # a null move is false
+                    found.add(board.uci(move))
+                    break
         else:
             raise ConfigError(f"{word} is no legal move")
     return frozenset(found)

@@ -65,14 +65,18 @@ def run_suite(
     config = config.model_copy(update={"games": 2 * total, "adjudication": Adjudication()})
     even = range(0, 2 * total, 2)  # in games of even numbers the first player begins
     for text in players:
-        found: list[MatchGame] = []
+        found, hits = list[MatchGame](), list[MatchGame]()
 
         def note(
-            ended: list[MatchGame], _: int, text: str = text, found: list[MatchGame] = found
+            ended: list[MatchGame],
+            _: int,
+            text: str = text,
+            found: list[MatchGame] = found,
+            hits: list[MatchGame] = hits,
         ) -> bool:
             found += ended
-            hits = sum(map(suite.is_hit, found))
-            on_progress(SuiteProgress(text, len(found), total, hits))
+            hits += filter(suite.is_hit, ended)
+            on_progress(SuiteProgress(text, len(found), total, len(hits)))
             return False
 
         with open_players([text], config) as (player,):

@@ -6,6 +6,7 @@ them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,15 +85,16 @@ class DatasetSource:
             )
 
     def evaluate(self, learner: Learner) -> dict[str, Any]:
-        """Errors of the deployed network on held-out positions, a figure for each time step."""
+        """Errors of the deployed network on held-out positions, each taken once, by time step."""
         if not self.num_held_out:
             return {}
-        num = min(self.num_held_out, MOST_HELD_OUT) // self._config.batch_size
-        specs = [
-            self._spec(step, HOLDOUT_SEED, self._num_learnt, self.num_positions)
-            for step in range(max(num, 1))
-        ]
-        parts = [learner.shares.share_of(self._ranks.rank, spec) for spec in specs]
+        num, size = min(self.num_held_out, MOST_HELD_OUT), self._config.batch_size
+        parts = []
+        for step in range(-(-num // size)):
+            spec = self._spec(step, HOLDOUT_SEED, self._num_learnt, self.num_positions)
+            part = learner.shares.share_of(self._ranks.rank, spec)
+            left = max(0, num - step * size - part.first_row)
+            parts.append(replace(part, num_rows=min(part.rows, left)))
         return learner.evaluate(self._loader.batches(parts))
 
     def _spec(self, step: int, seed: int, first: int, end: int) -> BatchSpec:

@@ -1,7 +1,9 @@
 """Games of a match as PGN, appended to a file as they end."""
 
 import math
+import os
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -62,7 +64,7 @@ class PgnFile:
     def __enter__(self) -> "PgnFile":
         """Open the file; what it holds stays. Raises ConfigError where that is not allowed."""
         try:
-            self._file = self._path.open("a")
+            self._file = self._path.open("ab", buffering=0)
         except OSError as error:
             raise write_error(f"cannot write games to {self._path}", error, ConfigError) from None
         return self
@@ -72,10 +74,13 @@ class PgnFile:
         self._file.close()
 
     def add(self, games: Iterable[MatchGame]) -> None:
-        """Write ``games``; raises DataError where writing fails."""
+        """Write ``games``, all or none; raises DataError where writing fails."""
+        text = "".join(pgn_text(game, self._players) + "\n\n" for game in games).encode()
+        size = os.fstat(self._file.fileno()).st_size
         try:
-            for game in games:
-                self._file.write(pgn_text(game, self._players) + "\n\n")
-            self._file.flush()
+            while text:
+                text = text[self._file.write(text) :]
         except OSError as error:
+            with suppress(OSError):
+                self._file.truncate(size)
             raise DataError(f"cannot write games to {self._path}: {error.strerror}") from None
