@@ -44,7 +44,7 @@ def walked() -> tuple[list[chess.Board], NDArray[np.uint64], NDArray[np.uint64]]
             last = board.pop()
             code = to_code(board, last)
             board.push(last)
-            push_positions(position, past, np.zeros(1, np.int64))
+            push_positions(position, past, np.zeros(1, np.int64), 0)
             position = make(position, [code])
         else:
             position, past = from_board(board)[None], no_past(1)
@@ -85,7 +85,7 @@ def test_a_game_that_begins_anywhere_has_no_past_before_it() -> None:
         assert not encode_planes(position, 0, past, num_planes(8))[0, NUM_PLANES:].any()
         for _ in range(9):
             move = next(iter(board.legal_moves))
-            push_positions(position, past, np.zeros(1, np.int64))
+            push_positions(position, past, np.zeros(1, np.int64), 0)
             position = make(position, [to_code(board, move)])
             board.push(move)
             planes = encode_planes(position, 0, past, num_planes(8))[0, NUM_PLANES:]

@@ -42,7 +42,7 @@ def pasts(num: int, seed: int) -> NDArray[np.uint64]:
     past = no_past(num)
     for index, game in enumerate(_games(num, seed)):
         for position in game[-8:-1]:
-            push_positions(position[None], past, np.array([index]))
+            push_positions(position[None], past, np.array([index]), 0)
     return past
 
 

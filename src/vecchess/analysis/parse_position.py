@@ -10,8 +10,8 @@ from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens
 from vecchess.chess.history import Pasts, no_past, push_positions
 from vecchess.chess.make import make
-from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, position_keys
-from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, Termination, terminations
+from vecchess.chess.position import Positions
+from vecchess.chess.rules import KEY_HISTORY, Termination, note_position, terminations
 from vecchess.chess.uci_moves import uci_to_move
 from vecchess.errors import ConfigError
 from vecchess.inference.requests import Requests
@@ -39,15 +39,15 @@ def position_reached(fen: str, moves: Sequence[str]) -> PlacedPosition:
     """
     position = start_positions(1) if fen == STARTPOS else from_fens([fen])
     keys, past = np.zeros((1, KEY_HISTORY), np.uint64), no_past(1)
-    repetitions = _note(position, keys)
+    repetitions = note_position(position, keys)
     for number, uci in enumerate(moves, 1):
         try:
             move = uci_to_move(position[0], uci)
         except ConfigError as error:
             raise ConfigError(f"moves: {error} (number {number} of {len(moves)})") from None
-        push_positions(position, past, np.zeros(1, np.int64))
+        push_positions(position, past, np.zeros(1, np.int64), repetitions)
         position = make(position, [move])
-        repetitions = _note(position, keys)
+        repetitions = note_position(position, keys)
     return PlacedPosition(position, keys, past, repetitions)
 
 
@@ -74,12 +74,3 @@ def request_at(place: PlacedPosition, num_planes: int) -> Requests:
     if not request.num_legal[0]:
         raise ConfigError("a network cannot evaluate a position without a legal move")
     return request
-
-
-def _note(position: Positions, keys: NDArray[np.uint64]) -> int:
-    """Add a position to the history; returns how often it occurred earlier."""
-    clock = int(position[0, COUNTERS]) & CLOCK_MASK
-    if clock > FIFTY_MOVES_PLIES:
-        return 0
-    keys[0, clock] = position_keys(position)[0]
-    return int(np.count_nonzero(keys[0, :clock] == keys[0, clock]))

@@ -4,14 +4,15 @@
                             view; zero where the game has no such position
 
 Plies are those in the positions, so a game may begin at any. A position is added when a move
-leaves it, to a ring of eight, which needs no shifting (decision 12). Matches, and searches
-for networks that ask for it, mark it there where it had occurred before in its game.
+leaves it, to a ring of eight, which needs no shifting (decision 12). Matches, engines and
+analysis, and searches for networks that ask for it, mark it there where it had occurred before
+in its game.
 """
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from vecchess.chess.bitboards.bits import load, store
 from vecchess.chess.position import (
@@ -54,10 +55,17 @@ def checked_past(past: Pasts, num_games: int) -> Pasts:
     return np.ascontiguousarray(past)
 
 
-def push_positions(positions: Positions, past: Pasts, games: NDArray[np.int64]) -> None:
-    """Add ``positions``, ``uint64[K, 8]``, which moves are about to leave, in rows ``games``."""
-    plies = (positions[:, -1] >> _U(PLY_SHIFT)) % _U(MOST_POSITIONS)
-    past[games, plies.astype(np.int64)] = positions
+def push_positions(
+    positions: Positions, past: Pasts, games: NDArray[np.int64], repetitions: ArrayLike
+) -> None:
+    """Add ``positions``, ``uint64[K, 8]``, which moves are about to leave, in rows ``games``.
+
+    Those with ``repetitions``, int[K] or one for all, are marked.
+    """
+    plies = (positions[:, COUNTERS] >> _U(PLY_SHIFT)) % _U(MOST_POSITIONS)
+    marked = positions.copy()
+    marked[:, COUNTERS] |= (np.asarray(repetitions) > 0).astype(np.uint64) << _U(REPEATED_SHIFT)
+    past[games, plies.astype(np.int64)] = marked
 
 
 @inline

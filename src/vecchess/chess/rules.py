@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from vecchess.chess.bitboards.bits import load, popcount, store
 from vecchess.chess.movegen import count_moves
 from vecchess.chess.position import (
+    CLOCK_MASK,
+    COUNTERS,
     DIAGONAL,
     KNIGHTS,
     ORTHOGONAL,
@@ -27,6 +29,7 @@ from vecchess.chess.position import (
     clock_of,
     ply_of,
     position_key,
+    position_keys,
 )  # fmt: skip
 from vecchess.jit import inline, kernel
 
@@ -72,6 +75,16 @@ def push_key(position: Any, keys: Any) -> Any:
     for earlier in range(clock - 4, -1, -2):
         repetitions += np.int64(load(keys, earlier) == key)
     return repetitions
+
+
+def note_position(position: Positions, keys: NDArray[np.uint64]) -> int:
+    """Add a position, ``uint64[1, 8]``, to its history, ``uint64[1, 102]``; returns how often it
+    occurred before. Beyond clock 100 as ``push_key``."""
+    clock = int(position[0, COUNTERS]) & CLOCK_MASK
+    if clock > FIFTY_MOVES_PLIES:
+        return 0
+    keys[0, clock] = position_keys(position)[0]
+    return int(np.count_nonzero(keys[0, :clock] == keys[0, clock]))
 
 
 @inline

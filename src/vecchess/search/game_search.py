@@ -13,8 +13,8 @@ from vecchess.chess.action import moves_to_actions
 from vecchess.chess.history import Pasts, push_positions
 from vecchess.chess.make import make
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.chess.position import CLOCK_MASK, COUNTERS, position_keys
-from vecchess.chess.rules import FIFTY_MOVES_PLIES
+from vecchess.chess.position import CLOCK_MASK, COUNTERS
+from vecchess.chess.rules import FIFTY_MOVES_PLIES, note_position
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.search.forest import Records
@@ -60,6 +60,7 @@ class GameSearch(TreeDriver):
         self.stale_after = STALE
         """Simulations without a new node after which a search is over."""
         self._sims, self._is_ended = 0, True
+        self._repetitions = 0
         self._num_nodes = self._grown_at = 0
 
     @property
@@ -111,12 +112,12 @@ class GameSearch(TreeDriver):
         self.positions[0, COUNTERS] = position[COUNTERS] & ~_CLOCK | np.uint64(clock)
         self.keys[:] = 0 if keys is None else keys
         self.past[:] = 0 if past is None else past
-        self._store_key()
+        self._repetitions = note_position(self.positions, self.keys)
 
     def play(self, move: int) -> None:
         """Make a legal move (mover's view) on the board; the tree below it is kept."""
         action = int(moves_to_actions([move])[0])
-        push_positions(self.positions, self.past, _TREE)
+        push_positions(self.positions, self.past, _TREE, self._repetitions)
         position = make(self.positions, [move])
         if self._has_root:
             self._follow(action)
@@ -124,7 +125,7 @@ class GameSearch(TreeDriver):
             self.set_up(position[0])
             return
         self.positions[:] = position
-        self._store_key()
+        self._repetitions = note_position(self.positions, self.keys)
 
     def forget(self) -> None:
         """Drop the tree."""
@@ -227,7 +228,3 @@ class GameSearch(TreeDriver):
             follow_move(self.forest.address, np.int64(0), np.int64(choice[0]))
         else:
             self.forget()
-
-    def _store_key(self) -> None:
-        clock = int(self.positions[0, COUNTERS] & _CLOCK)
-        self.keys[0, clock] = position_keys(self.positions)[0]
