@@ -50,8 +50,8 @@ def supervisor(load: Throughput, **more: Any) -> Any:
     ledger = SimpleNamespace(num_recorded=8, is_complete=False, stats=GameStats(games=7))
     return SimpleNamespace(
         ledger=ledger, throughput=load, assigner=SimpleNamespace(restarts=1),
-        num_finished=10, target=40, positions=(300, 900), remaining_s=3.0, net_name="a.safetensors",
-        workers={0: worker("GPU-a"), 1: worker("")}, seconds=60.0, **more,
+        num_finished=10, num_unwritten=3, target=40, positions=(300, 900), remaining_s=3.0,
+        net_name="a.safetensors", workers={0: worker("GPU-a"), 1: worker("")}, seconds=60.0, **more,
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def test_status_and_load_with_gpus(clock: list[float]) -> None:
     assert (facts["positions"], facts["positions_target"]) == (300, 900)
     assert (facts["eta_s"], facts["restarts"], facts["net"]) == (3.0, 1, "a.safetensors")
     assert facts["stats"]["games"] == 7
-    assert facts["unwritten_games"] == 2
+    assert facts["unwritten_games"] == 3
     assert [one["saving_age_s"] for one in facts["workers"]] == [2.5, 2.5]
     assert [one.get("gpu") for one in facts["workers"]] == [GPU, None]
     assert [one["device"] for one in facts["workers"]] == ["gpu 0", "cpu"]

@@ -4,13 +4,17 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from bench.fake_device import FAKE
 
 from tests.selfplay.test_swap_network import network, play, saved, server_of
+from tests.store.games import made_up
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import NetworkError
@@ -20,6 +24,7 @@ from vecchess.selfplay.supervisor import supervisor as supervisor_module
 from vecchess.selfplay.supervisor.supervisor import Supervisor, as_ids
 from vecchess.snn.create import create_sized
 from vecchess.store.id_set import IdSet
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import RunLog, read_log
 from vecchess.store.seating import Seating
@@ -209,6 +214,19 @@ def test_a_generation_that_is_recorded_needs_no_worker(run: RunFolder, tmp_path:
     with Supervisor(CONFIG, run, [CPU], Notes()) as supervisor:
         result = supervisor.play("no such file", range(5, 5))
         assert (result.stats.games, result.stopped_by, supervisor.workers) == (0, "", {})
+
+
+def test_games_that_wait_are_counted_beside_recorded_segments(run: RunFolder) -> None:
+    """Of two segments whose three games are recorded; the worker has finished two games more."""
+    games = made_up([0, 1, 8])
+    entry = ShardEntry.of("0000-000-aa0000-000000.npz", "", games)
+    supervisor = Supervisor(CONFIG, run, [CPU], Notes(), seating=Seating(seats=8, turns=60))
+    supervisor.assigner.begin_generation("constant", IdSet([(0, 8)]))
+    supervisor.ledger.assign(0, 8)
+    supervisor.ledger.record(0, replace(entry, segments=IdSet([(0, 2)])))
+    worker: Any = SimpleNamespace(games=5, recorded=3)
+    supervisor.workers[0] = worker
+    assert (supervisor.num_unwritten, supervisor.num_finished) == (2, 5)
 
 
 def test_games_are_numbered_in_steps_of_one() -> None:

@@ -72,7 +72,7 @@ def status_of(supervisor: Supervisor, gpus: dict[str, dict[str, Any]]) -> dict[s
         "state": "playing",
         "net": supervisor.net_name,
         "games": supervisor.num_finished,
-        "unwritten_games": max(supervisor.num_finished - supervisor.ledger.num_recorded, 0),
+        "unwritten_games": supervisor.num_unwritten,
         "target": supervisor.target,
         "positions": positions,
         "positions_target": positions_target,

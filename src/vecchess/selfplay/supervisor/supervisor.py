@@ -140,13 +140,17 @@ class Supervisor:
         return combined_throughput([worker.meter.recent() for worker in self.workers.values()])
 
     @property
+    def num_unwritten(self) -> int:
+        """Games of the generation that are finished, and not recorded yet."""
+        waiting = sum(worker.games - worker.recorded for worker in self.workers.values())
+        return max(waiting, 0) + self.assigner.num_unrecorded
+
+    @property
     def num_finished(self) -> int:
         """Games of the generation that are finished, those that are not written yet included."""
-        waiting = sum(worker.games - worker.recorded for worker in self.workers.values())
-        waiting = max(waiting, 0) + self.assigner.num_unrecorded
         if self._seating is not None:
-            return self.ledger.stats.games + waiting
-        return min(self.ledger.num_recorded + waiting, self.ledger.num_target)
+            return self.ledger.stats.games + self.num_unwritten
+        return min(self.ledger.num_recorded + self.num_unwritten, self.ledger.num_target)
 
     @property
     def target(self) -> int:
