@@ -186,7 +186,7 @@ def test_a_worker_that_brings_games_may_die_as_often_as_it_likes(parent: WorkAss
 def test_a_gpu_worker_may_compile_longer_than_it_may_stall(parent: WorkAssigner) -> None:
     handle = parent.pool.workers[0]
     assert parent.pool.stall_timeout_s(handle) == CONFIG.stall_timeout_s
-    for stage in ("loading the network", COMPILING):
+    for stage in ("starting", "loading the network", COMPILING):
         handle.stage = stage
         assert parent.pool.stall_timeout_s(handle) == worker_pool.LOADING_S
 

@@ -148,8 +148,8 @@ class WorkerPool:
 
     def stall_timeout_s(self, worker: WorkerProcess) -> float:
         """Seconds without a sign of life after which ``worker`` is killed."""
-        opens_gpu = worker.stage == "loading the network" and worker.plan.device != CPU
-        is_patient = opens_gpu or worker.stage == COMPILING
+        is_loading = worker.stage in ("starting", "loading the network")
+        is_patient = worker.stage == COMPILING or (is_loading and worker.plan.device != CPU)
         return max(self._config.stall_timeout_s, LOADING_S if is_patient else 0.0)
 
     def rest(self) -> None:
