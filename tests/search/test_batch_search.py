@@ -16,10 +16,13 @@ from vecchess.chess.sample import random_games
 from vecchess.config import TreeConfig
 from vecchess.errors import ConfigError
 from vecchess.inference.builtin import MaterialBackend
+from vecchess.machine_limits import Limit, MachineLimits
+from vecchess.search import tree_memory
 from vecchess.search.batch_search import BatchSearch, SearchResults
 from vecchess.search.kernels.evaluate_leaf import UNKNOWN_OUTCOME
 from vecchess.search.tablebase import Tablebase
-from vecchess.search.tree.layout import UNIT
+from vecchess.search.tree.layout import EDGES_A_PAGE, UNIT
+from vecchess.search.tree_memory import TreeLimits
 
 SYZYGY = Path(__file__).parent.parent / "data" / "syzygy"
 
@@ -88,6 +91,19 @@ def test_a_full_tree_goes_on_without_growing() -> None:
     assert (results.visits == 1000).all()
     assert searches.forest.counters()["unexpanded"] > 0
     assert searches.forest.bytes_touched <= searches.forest.bytes_reserved <= 1 << 20
+
+
+def test_a_tree_has_no_more_edges_than_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much ``tree_mb`` and the machine allow."""
+    large = MachineLimits(Limit(1 << 44, "a large machine"), Limit(64, "cores"))
+    monkeypatch.setattr(tree_memory, "machine_limits", lambda: large)
+    config = TreeConfig(search="puct", sims=500_000, tree_mb=60_000)
+    limits = TreeLimits.of_analysis(config, 64)
+    assert 2**31 - 65 * EDGES_A_PAGE <= 65 * limits.edge_pages * EDGES_A_PAGE < 2**31
+    assert limits.edge_pages < TreeLimits.of_analysis(config, 4).edge_pages
+    endless = TreeConfig(search="puct", sims=1 << 24, tree_mb=1 << 22)
+    with pytest.raises(ConfigError, match="more than one mover can number"):
+        TreeLimits.of_analysis(endless, 64)
 
 
 def test_limits_that_cannot_be_kept_are_refused() -> None:

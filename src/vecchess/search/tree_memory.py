@@ -40,23 +40,25 @@ class TreeLimits:
 
     @classmethod
     def of_analysis(cls, config: SearchConfig, num_trees: int) -> "TreeLimits":
-        """The same, cut to the share of ``tree_mb`` for each of so many trees.
+        """The same; with ``tree_mb`` cut to the share of each of so many trees, and to the edges
+        that their forest can number.
 
         Raises ConfigError where that is too little to search, or more than the machine has.
         """
         limits = cls.of(config)
-        if not config.tree_mb:
-            limits.check(config, num_trees, num_trees)
-            return limits
-        share = config.tree_mb * MEGABYTE // (num_trees + 1)
-        pages = min(limits.edge_pages, (share - limits.node_bytes) // EDGE_PAGE_BYTES)
-        least = replace(limits, edge_pages=-(-limits.nodes // NODES_A_PAGE))
-        if pages < least.edge_pages:
-            raise ConfigError(
-                f"tree_mb: {config.tree_mb} MB is too little for {_trees(config, num_trees)}: "
-                f"give at least {-(-least.nbytes * (num_trees + 1) // MEGABYTE)}"
-            )
-        return replace(limits, edge_pages=pages)
+        if config.tree_mb:
+            share = config.tree_mb * MEGABYTE // (num_trees + 1)
+            pages = min(limits.edge_pages, (share - limits.node_bytes) // EDGE_PAGE_BYTES)
+            least = replace(limits, edge_pages=-(-limits.nodes // NODES_A_PAGE))
+            if pages < least.edge_pages:
+                raise ConfigError(
+                    f"tree_mb: {config.tree_mb} MB is too little for {_trees(config, num_trees)}: "
+                    f"give at least {-(-least.nbytes * (num_trees + 1) // MEGABYTE)}"
+                )
+            numbered = (MOST_EDGES - 1) // (EDGES_A_PAGE * (num_trees + 1))
+            limits = replace(limits, edge_pages=max(min(pages, numbered), least.edge_pages))
+        limits.check(config, num_trees, num_trees)
+        return limits
 
     @classmethod
     def of_memory(cls, nbytes: int) -> "TreeLimits":
