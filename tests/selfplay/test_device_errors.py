@@ -169,6 +169,24 @@ def test_after_running_out_of_memory_a_worker_starts_with_half_the_slots(
         _die(parent, NO_MEMORY)
 
 
+def test_a_worker_that_chose_its_share_is_followed_by_half_of_that(
+    parent: WorkAssigner, notes: list[str]
+) -> None:
+    """Also where it was told in the last words; a larger choice leaves the plan as it is."""
+    tell = {"kind": "share", "slots": 100, "games": 200}
+    parent.handle_message(parent.pool.workers[0], tell)
+    assert notes[-1] == "worker 0 (gpu 0): 200 games in parallel, network batch 100"
+    assert parent.pool.workers[0].plan.share == parent.share
+    dying: Any = parent.pool.workers[0]
+    failed = {"kind": "failed", "error": str(NO_MEMORY), "out_of_memory": True}
+    dying.pipe.receive = lambda: [tell | {"slots": 40, "games": 80}, failed]
+    parent._replace(dying, "exit code 1")
+    assert parent.pool.workers[0].plan.share == replace(parent.share, slots=20)
+    parent.handle_message(parent.pool.workers[0], tell | {"slots": 20, "games": 40})
+    halved = parent.pool.halve_share(parent.pool.workers[0].plan)
+    assert halved == replace(parent.share, slots=10, games=20)
+
+
 def test_a_worker_that_brings_games_may_die_as_often_as_it_likes(parent: WorkAssigner) -> None:
     """Also where it died between writing a shard and telling of it."""
     for _ in range(8):

@@ -15,14 +15,14 @@ from typing import Any, Protocol, Self
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.config.settings import MOST_GAMES
-from vecchess.errors import ConfigError, VecchessError
+from vecchess.errors import VecchessError
 from vecchess.runtime.devices import Device, Share
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.cut_finder import CutSource
 from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
 from vecchess.selfplay.supervisor.worker_pool import POLL_S
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
-from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
+from vecchess.selfplay.worker.memory_plan import fitting_share, keeps_to_memory
 from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
@@ -292,11 +292,7 @@ class Supervisor:
         if count == 1 or self.config.concurrent_games:
             return share
         larger = replace(share, games=min(2 * games, self.ledger.num_open))
-        try:
-            check_search(self.config.tree, larger, self.devices)
-        except ConfigError:
-            return share
-        return larger
+        return larger if keeps_to_memory(self.config.tree, larger, self.devices) else share
 
     def _must_stop(self, heartbeat: Callable[[], str]) -> bool:
         self._call_heartbeat(heartbeat)

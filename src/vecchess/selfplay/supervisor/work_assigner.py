@@ -170,6 +170,12 @@ class WorkAssigner:
             self._deaths[index] = 0
         elif kind == "gpu":
             worker.gpu = message["uuid"]
+        elif kind == "share":
+            slots, games = message["slots"], message["games"]
+            self.pool.take_share(worker, slots, games)
+            self._report_line(
+                f"{worker.name}: {games:,} games in parallel, network batch {slots:,}"
+            )
         elif kind == "note":
             self._report_line(f"{worker.name}: {message['line']}")
         elif kind == "failed":
@@ -217,8 +223,8 @@ class WorkAssigner:
         """
         index = worker.plan.index
         for message in worker.pipe.receive() or []:
-            if message["kind"] == "failed":  # its shards are found by ``release``
-                worker.failure = message
+            if message["kind"] in ("failed", "share"):  # its shards are found by ``release``
+                self.handle_message(worker, message)
         assigned = self.ledger.assigned_to(index)
         plies, recorded = self.inflight.num_plies(assigned), self.ledger.num_recorded
         unfinished = self.ledger.release(index, worker.plan.shard_prefix)

@@ -79,9 +79,16 @@ class WorkerPool:
             share=share,
             seating=self._seating,
             in_blocks=self._in_blocks,
+            num_workers=len(self._devices),
         )
         self.workers[index] = WorkerProcess(plan)
         return self.workers[index]
+
+    def take_share(self, worker: WorkerProcess, slots: int, games: int) -> None:
+        """Cut a worker's plan to the share that it chose itself, for the one that replaces it."""
+        share = worker.plan.share
+        share = replace(share, slots=min(share.slots, slots), games=min(share.games, games))
+        worker.plan = replace(worker.plan, share=share)
 
     def lower_slots(self, plan: WorkerPlan) -> int:
         """Halve the slots of the worker that replaces ``plan``'s; returns their number."""

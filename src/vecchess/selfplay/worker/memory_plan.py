@@ -66,14 +66,28 @@ def halved(share: Share) -> Share:
 
 
 def check_search(tree: TreeConfig, share: Share, devices: list[Device]) -> None:
-    """Raise ConfigError where trees or caches of all workers exceed the memory, or there are no
-    tablebases."""
+    """Raise ConfigError where ``check_memory`` does, or there are no tablebases."""
+    check_memory(tree, share, devices)
+    if tree.search != "none" and tree.syzygy:
+        Tablebase(tree.syzygy)
+
+
+def keeps_to_memory(tree: TreeConfig, share: Share, devices: list[Device]) -> bool:
+    """Whether ``check_memory`` lets workers of ``devices`` have such a share."""
+    try:
+        check_memory(tree, share, devices)
+    except ConfigError:
+        return False
+    return True
+
+
+def check_memory(tree: TreeConfig, share: Share, devices: list[Device]) -> None:
+    """Raise ConfigError where trees may exceed ``tree_mb`` or what can be numbered, or trees and
+    caches of all workers the memory."""
     need = MemoryNeed.of(tree, share, devices)
     if tree.search != "none":
         games_a_mover = -(-share.games // share.movers)
         TreeLimits.of(tree).check(tree, share.games, games_a_mover)
-        if tree.syzygy:
-            Tablebase(tree.syzygy)
     if not need.fits:
         raise ConfigError(
             f"{len(devices)} worker{'s' if len(devices) > 1 else ''} (games at a time: "

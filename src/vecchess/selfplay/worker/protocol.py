@@ -3,6 +3,7 @@
     worker -> parent   stats     counters, every half second
                        note      a line for people
                        gpu       UUID of the GPU it works on
+                       share     slots and games that suit its GPU, where it was given others
                        shard     a shard was written: its manifest entry
                        failed    the worker ends: its error, with the traceback
     parent -> worker   net       network file to play with from now on

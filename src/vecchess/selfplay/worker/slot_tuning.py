@@ -30,7 +30,7 @@ from vecchess.inference.tune.tuning_cache import (
 from vecchess.machine_limits import machine_limits
 from vecchess.runtime.devices import CPU, GPU_SLOTS, Device, Share, release_memory, share_out
 from vecchess.runtime.reporting import ReportLine
-from vecchess.selfplay.worker.memory_plan import MemoryNeed
+from vecchess.selfplay.worker.memory_plan import halved, keeps_to_memory
 from vecchess.selfplay.worker.networks import require_playable
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.integer.net_file import load_net
@@ -106,7 +106,7 @@ def with_remembered_slots(
     config: SelfplayConfig, sizes: PlayableSizes, devices: list[Device]
 ) -> SelfplayConfig:
     """``config`` with the slot count remembered for this processor, where it leaves it open and
-    the memory suffices for it.
+    ``tree_mb`` and the memory suffice for it.
 
     sizes: the network's. GPUs are looked at by their workers: asking one for its name starts CUDA
     in this process.
@@ -118,19 +118,21 @@ def with_remembered_slots(
     if slots is None:
         return config
     remembered = config.model_copy(update={"slots": slots})
-    need = MemoryNeed.of(config.tree, share_out(remembered, devices, MANY_GAMES), devices)
-    return remembered if need.fits else config
+    share = share_out(remembered, devices, MANY_GAMES)
+    return remembered if keeps_to_memory(config.tree, share, devices) else config
 
 
 def tuned_share(
     config: SelfplayConfig,
     net: str,
     device: Device,
+    num_workers: int,
     share: Share,
     report_line: ReportLine,
     tell: Tell,
 ) -> Share:
-    """A GPU worker's share with the number of slots that suits its device and network.
+    """A GPU worker's share with the number of slots that suits its device and network, or as many
+    as ``tree_mb`` and the memory, which so many workers have in common, suffice for.
 
     Takes the count that is remembered, else measures, which takes seconds: this is reported, and
     ``tell`` gets every rung. A share that was chosen by the user, or that is smaller than usual
@@ -145,7 +147,10 @@ def tuned_share(
         with tuning_alone(key):  # workers of other GPUs wait for the first, and take its count
             slots = load_slots(key) or _measured(config, network, device, report_line, tell)
     games = config.concurrent_games or 2 * slots
-    return replace(share, slots=min(slots, games), games=games)
+    tuned, devices = replace(share, slots=min(slots, games), games=games), [device] * num_workers
+    while tuned.games > share.games and not keeps_to_memory(config.tree, tuned, devices):
+        tuned = halved(tuned)
+    return tuned
 
 
 def _measured(

@@ -57,6 +57,8 @@ class WorkerPlan:
     """The seats of a training, whose segments are played; None: whole games."""
     in_blocks: bool = False
     """What is played is given out in blocks, and what is unfinished at the end is not saved."""
+    num_workers: int = 1
+    """Workers of the run on this machine, which have its memory in common."""
 
 
 def run_worker(plan: WorkerPlan, connection: Connection, pulse: MutableSequence[int]) -> None:
@@ -98,8 +100,11 @@ class Worker:
         observe_compiling(self._on_compiling)
         self._enter_stage("loading the network")
         share = tuned_share(
-            plan.config, plan.net, plan.device, plan.share, self._report_line, self._on_rung
-        )
+            plan.config, plan.net, plan.device, plan.num_workers, plan.share,
+            self._report_line, self._on_rung,
+        )  # fmt: skip
+        if share != plan.share:
+            self._pipe.send("share", slots=share.slots, games=share.games)
         self._server = build_server(
             plan.config, plan.net, plan.device, share, self._pool, self._report_line, plan.seating
         )
