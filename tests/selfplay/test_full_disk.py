@@ -24,6 +24,7 @@ from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.worker import WorkerPlan
 from vecchess.store import manifest as manifests
 from vecchess.store import shard as shards
+from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.run_folder import RunFolder
@@ -89,6 +90,26 @@ def test_a_writer_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     until(lambda: writer.is_behind)
     with pytest.raises(DiskFull):
         writer.close()
+
+
+@pytest.mark.parametrize(("room", "waiting"), [(0, 5), (1, 3)])
+def test_a_writer_of_blocks_says_how_many_games_wait(
+    room: int, waiting: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two whole blocks, of which so many find room, and a game of a third."""
+    disk, lines, entries = Disk(), list[str](), list[ShardEntry]()
+    disk.room = room
+    monkeypatch.setattr(shards, "write_atomically", disk.writing(write_atomically))
+    monkeypatch.setattr(write_retry, "RETRY_S", 0.01)
+    writer = ShardWriter(tmp_path, "w", 2, 0.01, entries.append, lines.append)
+    writer.blocks = Blocks(0, 6, 2)
+    writer.put(finished(0, 2, 4, 3, 1))
+    until(lambda: writer.is_behind)
+    assert f"{waiting} finished games wait for room" in lines[0]
+    disk.is_full = False
+    until(lambda: not writer.is_behind)
+    writer.close()
+    assert [entry.ids for entry in entries] == [IdSet([(0, 2)]), IdSet([(2, 4)])]
 
 
 @pytest.fixture

@@ -205,7 +205,7 @@ class ShardWriter:
         if self._waiting:
             parts = [joined_games(self._waiting)]
             self._held = join_saved([*parts, self._held] if self._held else parts)
-            self._waiting, self._games_waiting = [], 0
+            self._waiting = []
         assert self._held is not None, "an id is over that no game was put for"
         for block in whole:
             is_in = blocks.of(self._ids(self._held.records.numbers)) == block
@@ -216,6 +216,7 @@ class ShardWriter:
             else:
                 self._write_segments(games)
             self._held = self._held.take(np.flatnonzero(~is_in))
+            self._games_waiting = self._held.num_games
             del self._over[block]
         return_freed_memory()
 
