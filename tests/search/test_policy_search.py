@@ -147,6 +147,27 @@ def test_answers_that_cannot_be_are_refused(answer: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"keys": np.ones(102, np.uint64)}, r"keys must be uint64\[3, 102\], not uint64\[102\]"),
+        ({"keys": np.ones((1, 102), np.uint64)}, r"not uint64\[1, 102\]"),
+        ({"keys": np.ones((3, 102), np.int64)}, r"not int64\[3, 102\]"),
+        ({"past": np.ones((3, 7, 8), np.uint64)}, "the past must be"),
+        ({"temperature": float("nan")}, "below 0, or not a number"),
+        ({"temperature": np.array([1.0, -1.0, 0.0])}, "below 0, or not a number"),
+    ],
+)
+@pytest.mark.parametrize("method", ["gumbel", "puct"])
+def test_what_a_run_is_given_is_refused_where_it_cannot_be(
+    method: Any, given: dict[str, Any], words: str
+) -> None:
+    search, positions = PolicySearch(_silent, 3, method, 4), random_positions(3, 0)
+    with pytest.raises(ValueError, match=words):
+        search.run(positions, **given)
+    assert len(search.run(positions).action) == 3
+
+
+@pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({"inputs": "pixels"}, "'bitboards'"),

@@ -77,6 +77,14 @@ def push_key(position: Any, keys: Any) -> Any:
     return repetitions
 
 
+def checked_keys(keys: NDArray[np.uint64], num_games: int) -> NDArray[np.uint64]:
+    """The histories as a contiguous ``uint64[G, 102]`` of so many games; ValueError for others."""
+    if keys.dtype != np.uint64 or keys.shape != (num_games, KEY_HISTORY):
+        found = f"{keys.dtype}{list(keys.shape)}"
+        raise ValueError(f"keys must be uint64[{num_games}, {KEY_HISTORY}], not {found}")
+    return np.ascontiguousarray(keys)
+
+
 def note_position(position: Positions, keys: NDArray[np.uint64]) -> int:
     """Add a position, ``uint64[1, 8]``, to its history, ``uint64[1, 102]``; returns how often it
     occurred before. Beyond clock 100 as ``push_key``."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from vecchess.chess.history import Pasts, checked_past
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, checked, position_keys
-from vecchess.chess.rules import Termination, terminations
+from vecchess.chess.rules import Termination, checked_keys, terminations
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
@@ -95,8 +95,8 @@ class BatchSearch(TreeDriver):
         positions before (``chess.history``), None for none. numbers, plies: of the games, which
         with ``seed`` choose the random numbers. temperature: of the choice, of the Gumbel noise
         where ``explore``. explore: with noise and forced playouts. ``finished`` is called once at
-        the end. Raises ValueError for wrong shapes and
-        for games that are over, RuntimeError after a run that an error ended: its requests are
+        the end. Raises ValueError for wrong shapes and types, a temperature below 0 or NaN, and
+        games that are over, RuntimeError after a run that an error ended: its requests are
         still open, make a new ``BatchSearch``.
         """
         if self._is_running:
@@ -133,6 +133,8 @@ class BatchSearch(TreeDriver):
 
         As for ``run``; ``seed`` is that of all searches under way. ``step`` returns those over.
         """
+        if not (np.asarray(temperature) >= 0).all():
+            raise ValueError("a temperature is below 0, or not a number")
         self._set_up(trees, positions, keys, past)
         if self.config.search == "gumbel" and not explore:
             temperature = 0.0
@@ -170,7 +172,7 @@ class BatchSearch(TreeDriver):
         if (terminations(positions) != Termination.ONGOING).any():
             raise ValueError("a position is of a game that is over: there is nothing to search")
         self.positions[trees] = positions
-        self.keys[trees] = 0 if keys is None else keys
+        self.keys[trees] = 0 if keys is None else checked_keys(keys, num)
         self.past[trees] = 0 if past is None else checked_past(past, num)
         clock = (positions[:, COUNTERS] & np.uint64(CLOCK_MASK)).astype(np.int64)
         self.keys[trees, clock] = position_keys(positions)

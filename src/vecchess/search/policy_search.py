@@ -162,8 +162,9 @@ class PolicySearch:
         K - 1) and ``plies`` choose the random numbers. ``temperature``: of the choice with PUCT, of
         the Gumbel noise where ``explore``. ``explore``: with Gumbel or Dirichlet noise.
 
-        Raises ValueError for wrong shapes, of the evaluator's answers too, and games that are over,
-        NetworkError for answers of NaN; what the evaluator raises passes through.
+        Raises ValueError for wrong shapes and types, of the evaluator's answers too, a temperature
+        below 0 or NaN, and games that are over, NetworkError for answers of NaN; what the evaluator
+        raises passes through.
         """
         search = self._search or BatchSearch(self._config, self._backend, **self._sizes)
         self._search = None  # an error leaves requests open
