@@ -39,7 +39,7 @@ LAYERS = [
     ["ports"],
     ["config", "rng", "jit", "llvm", "machine_limits", "memory_layout", "runtime"],
     ["spec"],
-    ["shapes", "errors", "safe_parse", "callable_package", "__init__"],
+    ["shapes", "errors", "ragged", "safe_parse", "callable_package", "__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 NO_TORCH = ["monitor", "chess", "search", "importers", "store", "config", "rng", "jit", "env"]

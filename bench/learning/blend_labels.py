@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from vecchess.errors import DataError
 from vecchess.importers.import_folder import open_import_folder
+from vecchess.ragged import offsets_of
 from vecchess.shapes import NUM_ACTIONS, TARGET_UNIT
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.sources import find_shards, read_games
@@ -56,7 +57,7 @@ def _blended_targets(
     summed = np.minimum(np.rint(np.bincount(where, np.concatenate(shares))), TARGET_UNIT)
     counts = np.bincount(found // NUM_ACTIONS, minlength=len(kept))
     return {
-        "target_offsets": np.concatenate([[0], np.cumsum(counts)]),
+        "target_offsets": offsets_of(counts),
         "target_action": (found % NUM_ACTIONS).astype(np.uint16),
         "target_prob": summed.astype(np.uint16),
     }

@@ -20,6 +20,7 @@ from vecchess.config import CONSTANT_NET, SelfplayConfig, TrainConfig
 from vecchess.evaluate.calibrate_exits import play_here
 from vecchess.inference.source import find
 from vecchess.machine_limits import num_cores
+from vecchess.ragged import offsets_of
 from vecchess.runtime.cost_meter import Cost, CostMeter
 from vecchess.runtime.devices import CPU, Device, gpu_uuid, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
@@ -186,7 +187,7 @@ def made_up_searches(records: GameRecords, seed: int) -> GameRecords:
     legal = replay_positions(records, np.arange(len(records.action))).requests
     counts = np.minimum(legal.num_legal, TARGET_MOVES).astype(np.int64)
     rows = [np.sort(row[:num]) for row, num in zip(legal.legal, counts, strict=True)]
-    offsets = np.concatenate([[0], np.cumsum(counts)])
+    offsets = offsets_of(counts)
     return replace(
         records,
         visits=np.full(len(counts), 64, np.uint32),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
+from vecchess.ragged import offsets_of
 from vecchess.store.records import (
     VALUE_UNIT,
     GameRecords,
@@ -46,7 +47,7 @@ def label_columns(labels: Sequence[PlyLabel | None]) -> dict[str, NDArray[Any]]:
             draw[ply] = min(round(label.draw * VALUE_UNIT), VALUE_UNIT - win[ply])
     targets = [() if label is None else label.target for label in labels]
     pairs = np.array([pair for target in targets for pair in target], np.uint16).reshape(-1, 2)
-    offsets = np.cumsum([0, *map(len, targets)]).astype(np.int64)
+    offsets = offsets_of([len(target) for target in targets])
     return columns | {
         "win": win,
         "draw": draw,
@@ -128,8 +129,7 @@ def to_records(games: list[ImportedGame], source: str) -> GameRecords:
 
     A label without a target recommends the move played.
     """
-    lengths = [len(game.actions) for game in games]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    offsets = offsets_of([len(game.actions) for game in games])
     labels = [label for game in games for label in game.labels or [None] * len(game.actions)]
     probs = [prob for game in games for prob in game.probs or [1.0] * len(game.actions)]
     columns = label_columns(labels) | empty_fingerprint_columns(len(games), len(labels))

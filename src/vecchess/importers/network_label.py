@@ -23,6 +23,7 @@ from vecchess.inference.open_network import OpenNetwork, open_network
 from vecchess.inference.playable_net import Lc0Net
 from vecchess.inference.requests import Requests
 from vecchess.inference.source import Source, find
+from vecchess.ragged import offsets_of
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.records import (
@@ -126,7 +127,7 @@ def label_plies(labeller: OpenNetwork, games: GameRecords, plies: NDArray[np.int
     columns |= {
         "win": win,
         "draw": draw,
-        "target_offsets": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        "target_offsets": offsets_of(counts),
         "target_action": actions,
         "target_prob": shares,
     }

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +12,7 @@ from vecchess.chess.position import CLOCK_MASK, COUNTERS, Positions, checked, po
 from vecchess.chess.rules import Termination, checked_keys, terminations
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
+from vecchess.ragged import offsets_of
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.edge_word import word_actions, word_priors
@@ -182,7 +182,7 @@ class BatchSearch(TreeDriver):
         decisions = self.decide(trees)
         roots = self.forest.nodes[self.forest.trees["root"][trees]]
         num_edges = roots["num_edges"].astype(np.int64)
-        offsets = _offsets(num_edges)
+        offsets = offsets_of(num_edges)
         # by index: to concatenate records numpy compares their fields in Python
         first_edges = np.repeat(roots["first_edge"] - offsets[:-1], num_edges)
         table = self.forest.edges[first_edges + np.arange(offsets[-1])]
@@ -201,11 +201,7 @@ class BatchSearch(TreeDriver):
             edge_visits=table["visits"].copy(),
             edge_q=table["value"].copy(),
             edge_prior=word_priors(table["word"]),
-            target_offsets=_offsets(counts),
+            target_offsets=offsets_of(counts),
             target_action=(targets & 0xFFFF).astype(np.uint16),
             target_prob=(targets >> 16).astype(np.uint16),
         )
-
-
-def _offsets(counts: NDArray[Any]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

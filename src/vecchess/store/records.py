@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import DataError
+from vecchess.ragged import offsets_of
 from vecchess.shapes import (
     MAX_MOVES,
     MAX_TIME_STEPS,
@@ -306,7 +307,7 @@ def span_columns(spans: Sequence[Spans]) -> dict[str, Any]:
     nets = tuple(dict.fromkeys(net for game in spans for _, net in game))
     index = {net: i for i, net in enumerate(nets)}
     return {
-        "span_offsets": np.cumsum([0, *map(len, spans)]).astype(np.int64),
+        "span_offsets": offsets_of([len(game) for game in spans]),
         "span_ply": np.array([ply for game in spans for ply, _ in game], np.int32),
         "span_net": np.array([index[net] for game in spans for _, net in game], np.int32),
         "nets": nets,
@@ -353,8 +354,7 @@ def concatenate(parts: list[GameRecords]) -> GameRecords:
 
 
 def _joined(offsets: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    lengths = np.concatenate([np.diff(part) for part in offsets])
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return offsets_of(np.concatenate([np.diff(part) for part in offsets]))
 
 
 def _ranges(
@@ -362,7 +362,7 @@ def _ranges(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Indices of all elements of the chosen ranges, and the offsets they then have."""
     lengths = np.diff(offsets)[indices]
-    joined = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    joined = offsets_of(lengths)
     shift = np.repeat(offsets[:-1][indices] - joined[:-1], lengths)
     return np.arange(joined[-1]) + shift, joined
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.rules import Termination
+from vecchess.ragged import offsets_of
 from vecchess.selfplay.games.game_log import PLY_WORDS, unpack_plies, unpack_targets
 from vecchess.selfplay.games.game_table import Rules
 from vecchess.store.inflight import SavedGames
@@ -135,10 +136,7 @@ def ended_and_waiting(games: SavedGames) -> tuple[GameRecords, SavedGames]:
 def to_records(games: LoggedGames, rules: Rules, net_sha: str, spans: GameSpans) -> GameRecords:
     """Records of games played by ``rules`` with the network ``net_sha``, those in ``spans`` with
     others before it; they share columns."""
-    offsets, word_offsets = (
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        for counts in (games.plies, games.num_words)
-    )
+    offsets, word_offsets = offsets_of(games.plies), offsets_of(games.num_words)
     columns: dict[str, Any] = unpack_plies(games.logged, rules.most_steps)
     columns |= unpack_targets(games.words[:, 0], word_offsets, offsets)
     columns |= span_columns([spans.get(n, [(0, net_sha)]) for n in games.number.tolist()])

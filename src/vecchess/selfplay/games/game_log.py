@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.jit import inline, kernel
+from vecchess.ragged import offsets_of
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.store.records import PLY_COLUMNS, VALUE_UNIT, GameRecords, empty_search_columns
 
@@ -261,7 +262,7 @@ def pack_targets(records: GameRecords) -> tuple[NDArray[np.uint32], NDArray[np.i
     """
     is_searched = (records.visits > 0) | (records.full > 0) | (records.thought > 0)
     lengths = np.where(is_searched, HEAD_WORDS + np.diff(records.target_offsets), 0)
-    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    ends = offsets_of(lengths)
     words = np.empty(ends[-1], np.uint32)
     ply = np.arange(len(lengths)) - np.repeat(records.offsets[:-1], records.lengths)
     searched, counts = np.flatnonzero(is_searched), np.diff(records.target_offsets)[is_searched]
