@@ -80,6 +80,16 @@ def test_only_sampled_lines_are_parsed_and_most_of_them_once(
     assert len(parsed) == 1
 
 
+@pytest.mark.parametrize("kind", ["eval", "gate"])
+def test_matches_are_all_there_for_pairings_take_turns(kind: str, tmp_path: Path) -> None:
+    data = b"".join(line(kind, n) + line("learn", n) for n in range(1400))
+    series = opened(tmp_path / "m", data)
+    assert steps(series, kind) == steps(series, kind, 100) == list(range(1400))
+    assert len(steps(series, "learn")) <= 600
+    assert [one["step"] for one in series.ends(kind)] == [0, 1399]
+    assert (series.last(kind) or {})["step"] == 1399
+
+
 def test_a_torn_line_waits_for_its_end(tmp_path: Path) -> None:
     file, last = tmp_path / "m", line("learn", 1)
     series = opened(file, line("learn", 0) + last[:30])

@@ -120,7 +120,7 @@ def _measured(spec: ChartSpec, lines: list[Line]) -> Chart:
 
 def _strength(view: RunView) -> Iterable[Chart]:
     matches: dict[str, list[Line]] = {}
-    for line in view.series.lines("eval", MOST):
+    for line in view.series.lines("eval"):
         name = f"{line.get('player', '')} against {line.get('opponent', '')}"
         matches.setdefault(name, []).append(line)
 

@@ -3,7 +3,8 @@
     {"schema": 1, "kind": "learn", "iteration": 3, ...
 
 Indexing reads the kind of a line only, so that files of a million lines open quickly. Samples are
-taken at distances that are powers of two, so that most stay the same while a file grows.
+taken at distances that are powers of two, so that most stay the same while a file grows. Matches
+are not sampled: pairings take turns, and a sample at even distances would never have some of them.
 
 Decision 153.
 """
@@ -21,6 +22,10 @@ HEAD_BYTES = 40
 """Prefix and kind are within so many."""
 MOST_KINDS = 64
 """Further kinds are ignored."""
+MATCHES = ("eval", "gate")
+"""Kinds with a line for each match."""
+MOST_MATCHES = 1 << 14
+"""Lines of such a kind at most; a training plays a few matches every some minutes."""
 NUM_REMEMBERED = 16
 """Samples of so many (kind, most) are kept."""
 
@@ -54,7 +59,20 @@ class Series:
 
     def lines(self, kind: str, most: int = 600) -> list[Line]:
         """At most so many lines of a kind (two at least), at even distances, the first and the last
-        among them. Lines that are damaged are left out."""
+        among them; of ``MATCHES`` all, up to ``MOST_MATCHES``. Lines that are damaged are left
+        out."""
+        return self._sampled(kind, MOST_MATCHES if kind in MATCHES else most)
+
+    def ends(self, kind: str) -> list[Line]:
+        """The first and the last line of a kind, or as many as there are."""
+        return self._sampled(kind, 2)
+
+    def last(self, kind: str) -> Line | None:
+        """The newest line of a kind; None where there is none."""
+        found = self.ends(kind)
+        return found[-1] if found else None
+
+    def _sampled(self, kind: str, most: int) -> list[Line]:
         places = self._places.get(kind)
         if not places:
             return []
@@ -67,11 +85,6 @@ class Series:
         if len(self._parsed) > NUM_REMEMBERED:
             self._parsed.popitem(last=False)
         return [found[index] for index in chosen if index in found]
-
-    def last(self, kind: str) -> Line | None:
-        """The newest line of a kind; None where there is none."""
-        found = self.lines(kind, 2)
-        return found[-1] if found else None
 
     def _index(self, first: int, block: memoryview) -> None:
         """Note where the lines of ``block`` begin, which begins at byte ``first``."""
