@@ -1,5 +1,6 @@
 """Where a run stands, in words: whether it lives, how it ended, what holds it up."""
 
+import subprocess
 import time
 from pathlib import Path
 
@@ -56,20 +57,34 @@ def test_a_run_that_was_killed_is_gone_once_it_is_silent(tmp_path: Path) -> None
     assert status.resume_command.endswith("--resume")
 
 
-def test_silence_is_no_death_while_the_process_is_there(tmp_path: Path) -> None:
-    made = selfplay_run(tmp_path)
-    made.status(updated_unix=time.time() - 100)
-    assert RunView(tmp_path).status.state == "playing"
-    made.status(updated_unix=time.time() - 100, pid=2**22 + 1)
-    assert RunView(tmp_path).status.state == "gone"
-
-
 class Clock:
     """A reader's own clock, moved by hand."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
         monkeypatch.setattr("vecchess.monitor.status_reader.time.monotonic", lambda: self.now)
+
+
+def test_silence_is_no_death_while_the_process_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, made = Clock(monkeypatch), selfplay_run(tmp_path)
+    view = RunView(tmp_path)
+    clock.now += 100.0
+    view.refresh()
+    assert view.status.state == "playing"
+    made.status(updated_unix=time.time() - 100, pid=2**22 + 1)
+    assert RunView(tmp_path).status.state == "gone"
+
+
+def test_a_process_that_began_later_is_another_one(tmp_path: Path) -> None:
+    """The number of a run that was killed may be in use again: of a container, it mostly is."""
+    made = selfplay_run(tmp_path)
+    with subprocess.Popen(["sleep", "60"]) as other:
+        made.status(updated_unix=time.time() - 100, pid=other.pid)
+        state = RunView(tmp_path).status.state
+        other.kill()
+    assert state == "gone"
 
 
 @pytest.mark.parametrize("ahead_s", [-10.0, -200.0, 10.0, 200.0])

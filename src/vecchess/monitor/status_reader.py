@@ -15,6 +15,8 @@ FRESH_S = 10.0
 SKEW_S = 300.0
 """Clocks of two machines differ by so much at most. A status that another machine wrote counts as
 new if its time is as near as that, until it has been watched for ``FRESH_S``."""
+STEP_S = 1.0
+"""The times of a status and of a process's start are as exact as that."""
 STATES = ("starting", "playing", "learning", "evaluating", "done", "stopped", "failed")
 OVER = ("done", "stopped", "failed", "gone")
 
@@ -82,12 +84,28 @@ class StatusReader:
 
     def _is_active(self) -> bool:
         is_here, age = self.text("host") == socket.gethostname(), self.age_s
-        if is_here and is_alive(int(self.number("pid"))):
+        if is_here and was_alive(int(self.number("pid")), self.number("updated_unix")):
             return True
         if is_here or age is None:
             return age is not None and age <= FRESH_S
         watched_s = time.monotonic() - self._changed_at
         return abs(self._lag_s) <= SKEW_S and watched_s <= FRESH_S
+
+
+def was_alive(pid: int, unix: float) -> bool:
+    """Whether a process of this number runs here, and did so at a time: later, it is another one
+    that got the number of one that ended."""
+    return is_alive(pid) and began_unix(pid) <= unix + STEP_S
+
+
+def began_unix(pid: int) -> float:
+    """When a process of this machine began, see proc_pid_stat(5); 0 where that is not known."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        since_boot_s = int(words[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return time.time() - (time.clock_gettime(time.CLOCK_BOOTTIME) - since_boot_s)
 
 
 def is_alive(pid: int) -> bool:
