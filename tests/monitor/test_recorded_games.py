@@ -8,7 +8,9 @@ import pytest
 from tests.export.made import games_of, played, searched
 from tests.monitor.runs import MadeRun, numbered, selfplay_run, so_far
 from vecchess.chess.uci_moves import to_chess_move
+from vecchess.dash.views.game_values import game_view
 from vecchess.errors import DataError
+from vecchess.monitor import run_games as module
 from vecchess.monitor.decoded_game import DecodedGame, DecodedMoves
 from vecchess.monitor.run_view import RunView
 
@@ -81,6 +83,30 @@ def test_games_in_progress_are_followed_move_by_move(
     assert view.game(201).is_live
     (made.path / "live" / "000.npz").unlink()
     assert view.live_games() == []
+
+
+def test_a_game_and_its_neighbours_need_only_the_shards_that_they_are_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = MadeRun(tmp_path)
+    for first in (50, 0, 20, 100):
+        made.record(numbered(played(), first))
+    opened: list[str] = []
+    real = module.read_outcomes
+    monkeypatch.setattr(module, "read_outcomes", lambda p: opened.append(p.name) or real(p))
+    view = RunView(tmp_path)
+    assert view.neighbours(22) == (21, 23)
+    assert view.neighbours(20) == (7, 21)
+    assert view.neighbours(27) == (26, 50)
+    assert view.neighbours(30) == (27, 50), "itself need not be recorded"
+    assert view.neighbours(0) == (None, 1)
+    assert view.neighbours(107) == (106, None)
+    assert RunView(MadeRun(tmp_path / "empty").path).neighbours(3) == (None, None)
+    assert game_view(view, 7)["next"] == 20
+    assert opened == []
+    last = [*range(107, 99, -1), 27, 26]
+    assert [game.number for game in view.last_games(10)] == last
+    assert opened == ["w3.npz", "w2.npz"]
 
 
 def test_a_game_that_is_not_there_is_named(tmp_path: Path) -> None:

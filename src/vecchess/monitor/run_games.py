@@ -21,6 +21,7 @@ from vecchess.monitor.decoded_game import (
 )
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX
 from vecchess.safe_parse import parse_json_object
+from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import MANIFEST_NAME, ShardEntry, parse_lines
 from vecchess.store.records import GAME_COLUMNS, GameRecords
 from vecchess.store.shard import GameOutcomes, ShardFile, read_outcomes, read_shard
@@ -103,6 +104,27 @@ class RunGames:
                     moves = decode_moves(None, records, int(rows[0]), chess960)
                     return decode_game(records, int(rows[0]), moves, None)
         return None
+
+    def newest(self, most: int) -> list[int]:
+        """The numbers of the newest games, the newest first. Only the shards that they are in are
+        opened."""
+        found: list[int] = []
+        for entry in reversed(self._manifest.entries):
+            if len(found) >= most:
+                break
+            found += self._outcomes_of(self._shard(entry)).numbers[::-1].tolist()
+        return found[:most]
+
+    def neighbours(self, number: int) -> tuple[int | None, int | None]:
+        """The numbers before and after ``number``, None where there is none. No shard is opened,
+        so that either may be in one that cannot be read."""
+        edges = IdSet.union(entry.ids for entry in self._manifest.entries).edges
+        first, end = edges[::2], edges[1::2]
+        before, after = np.searchsorted(first, number), np.searchsorted(end, number + 1, "right")
+        return (
+            min(int(end[before - 1]), number) - 1 if before else None,
+            max(int(first[after]), number + 1) if after < len(end) else None,
+        )
 
     def outcomes(self) -> GameOutcomes:
         """How all recorded games ended, in the order of recording; without those of shards that

@@ -84,10 +84,15 @@ class RunView:
     def last_games(self, most: int) -> list[DecodedGame]:
         """The newest recorded games, the newest first, without those that cannot be read."""
         found = []
-        for number in self.outcomes().numbers[: -most - 1 : -1].tolist():
+        for number in self._recorded.newest(most):
             with suppress(DataError):
                 found.append(self.game(number))
         return found
+
+    def neighbours(self, number: int) -> tuple[int | None, int | None]:
+        """The numbers of the recorded games before and after ``number``, None where there is
+        none."""
+        return self._recorded.neighbours(number)
 
     def outcomes(self) -> GameOutcomes:
         """How all recorded games ended, in the order of recording."""

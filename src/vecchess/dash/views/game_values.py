@@ -25,7 +25,8 @@ def game_view(view: RunView, number: int) -> dict[str, Any]:
     for uci in game.ucis:
         position.push_uci(uci)
         fens.append(_pieces(position))
-    return vars(game) | {"fens": fens} | _neighbours(view, number)
+    before, after = view.neighbours(number)
+    return vars(game) | {"fens": fens, "previous": before, "next": after}
 
 
 def _pieces(position: chess.Board) -> str:
@@ -69,16 +70,6 @@ def game_rows(
             }
             for row in shown.tolist()
         ],
-    }
-
-
-def _neighbours(view: RunView, number: int) -> dict[str, int | None]:
-    """The numbers of the recorded games before and after ``number``, None where there is none."""
-    numbers = view.outcomes().numbers
-    before, after = numbers[numbers < number], numbers[numbers > number]
-    return {
-        "previous": int(before.max()) if len(before) else None,
-        "next": int(after.min()) if len(after) else None,
     }
 
 
