@@ -85,6 +85,19 @@ def test_cost_and_memory_are_told(tmp_path: Path) -> None:
     assert answers_of(made.path)["/api/runs/a/costs"] == curve
 
 
+def test_a_run_that_was_resumed_began_with_its_first_session(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path)
+    first = RunView(tmp_path).series.ends("load")[0]["time_unix"]
+    made.status(started_unix=first - 1.0, updated_unix=first + 99.0, state="done")
+    whole = facts_of(tmp_path)
+    assert (whole["took"], whole["games a second, start included"]) == ("0:01:40", "0.12")
+    made.status(started_unix=first + 1000.0, updated_unix=first + 1002.0, state="done")
+    resumed = facts_of(tmp_path)
+    assert resumed["began"] == whole["began"]
+    assert resumed["took"] == "0:00:02, since it was resumed"
+    assert "games a second, start included" not in resumed, "games are those of all sessions"
+
+
 def test_any_run_has_a_report(tmp_path: Path) -> None:
     empty = MadeRun(tmp_path / "empty")
     assert answers_of(empty.path)["/api/runs/empty/games"]["games"] == []

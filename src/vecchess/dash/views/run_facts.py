@@ -28,11 +28,13 @@ def facts(view: RunView) -> list[Fact]:
     """Names and values, the most important first; unknown ones are left out."""
     now, stats = view.status, view.stats
     seconds = duration_s(view)
-    rate = f"{stats.games / seconds:,.2f}" if seconds and stats.games else ""
+    is_resumed = began_unix(view) < now.started_unix
+    rate = f"{stats.games / seconds:,.2f}" if seconds and stats.games and not is_resumed else ""
+    took = f"{as_clock(seconds)}{', since it was resumed' if is_resumed else ''}"
     found = [
         ("state", state_words(view)),
         ("began", _date(began_unix(view))),
-        ("took", as_clock(seconds) if seconds else ""),
+        ("took", took if seconds else ""),
         ("cost", _cost(view)),
         ("memory", _memory(view)),
         ("devices", _devices(now.devices) or str(view.config.get("gpus", ""))),
@@ -62,12 +64,14 @@ def state_words(view: RunView) -> str:
 
 
 def began_unix(view: RunView) -> float:
-    """Time of the start; 0 where unknown."""
-    return view.status.started_unix or min(_times(view), default=0.0)
+    """Time of the start, of a run that was resumed the first one; 0 where unknown."""
+    known = [view.status.started_unix, *_times(view)]
+    return min(filter(None, known), default=0.0)
 
 
 def duration_s(view: RunView) -> float:
-    """Seconds from the start to the last status; 0 where unknown."""
+    """Seconds from the start, or from the last time it was resumed, to the last status; 0 where
+    unknown."""
     times = list(_times(view))
     return view.status.seconds or (max(times) - min(times) if times else 0.0)
 
@@ -139,7 +143,7 @@ def _network(view: RunView) -> str:
 
 def _times(view: RunView) -> Iterator[float]:
     for kind in view.series.kinds:
-        for line in view.series.lines(kind, 2):
+        for line in view.series.ends(kind):
             if time := number(line, "time_unix"):
                 yield time
 
