@@ -276,6 +276,20 @@ def test_a_run_is_read_without_a_server(page: Page, tmp_path: Path) -> None:
 
 
 @NEEDS_PAGES
+def test_a_report_has_only_parts_with_something_to_show(page: Page, tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path / "first")
+    place = page.get_by_role("region", name="Strength", exact=True)
+    page.goto(write_report([made.path], tmp_path / "a.html").as_uri())
+    expect(page.get_by_role("region", name="Results", exact=True)).to_be_visible()
+    expect(place).to_have_count(0)
+    (made.path / "eval").mkdir()
+    curve = [{"player": "x", "elo": 100, "cost": {"core-hours": 2.0}}]
+    (made.path / "eval" / "cost.json").write_text(json.dumps({"curve": curve}))
+    page.goto(write_report([made.path], tmp_path / "b.html").as_uri())
+    expect(place).to_be_visible()
+
+
+@NEEDS_PAGES
 def test_runs_are_compared_without_a_server(page: Page, tmp_path: Path) -> None:
     first, second = training_run(tmp_path / "a"), training_run(tmp_path / "b", 2, 9)
     second.run.config.write_text(to_toml(TrainConfig(seed=8, batch_size=512)))

@@ -70,7 +70,7 @@ def report_page(runs: Sequence[Path], pages: Path = FOLDER) -> str:
 
 
 def report_answers(registry: RunRegistry) -> dict[str, Any]:
-    """What the pages ask of a report, by path, as ``dash/web/api.py`` answers it."""
+    """What the pages ask of a report, by path, as ``dash/web/asgi_app.py`` answers it."""
     answers: dict[str, Any] = {
         "/api/runs": run_rows(registry),
         "/api/charts": [spec.to_dict() for spec in CHARTS],

@@ -6,7 +6,7 @@ import { FactsOfRun } from "../parts/facts";
 import { RunHead } from "../parts/state";
 import { link } from "../router";
 import { useTopic } from "../stream";
-import type { Run as RunFacts } from "../types";
+import type { Rated, Run as RunFacts } from "../types";
 import { Boards } from "./boards";
 import { GamePage } from "./game";
 import { Games } from "./games";
@@ -36,9 +36,10 @@ export function Run({ parts }: { parts: string[] }) {
 /** All pages that have something to show, one below the other: what is sent or printed is read at one go. */
 function Report({ run }: { run: RunFacts }) {
   const { kinds } = run;
+  const isRated = ["elo", "costs"].some((name) => (report?.answers[`/api/runs/${run.id}/${name}`] as Rated[]).length > 0);
   const parts: [string, boolean, ComponentChildren][] = [
     ["Facts", true, <FactsOfRun run={run} />],
-    ["Strength", Boolean(kinds["eval"] ?? kinds["gate"] ?? report?.answers[`/api/runs/${run.id}/elo`]), <Strength run={run} />],
+    ["Strength", "eval" in kinds || "gate" in kinds || isRated, <Strength run={run} />],
     ["Learning", "learn" in kinds, <Training run={run} />],
     ["Throughput", "load" in kinds || run.status.notes.length > 0, <Throughput run={run} />],
     ["Results", true, <Results run={run} />],
