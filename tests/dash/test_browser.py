@@ -1,5 +1,6 @@
 """The pages in a real browser, over a run that is being played and others that are made up."""
 
+import json
 import re
 import signal
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.dash.serving import dashboard
 from tests.dash.showcase import Showcase
 from tests.dash.site import small_run
+from tests.monitor.runs import match, selfplay_run, training_run
 from tests.system.commands import start
 from vecchess.dash.web.assets import FOLDER
 
@@ -69,6 +71,16 @@ def until_changed(page: Page, before: str) -> None:
             return
         page.wait_for_timeout(200)
     raise AssertionError("the boards stand still")
+
+
+def until_said(page: Page, state: str) -> None:
+    """Let time pass until the first run is told to be in ``state``."""
+    for _ in range(25):
+        if state in page.get_by_role("row", name="state").first.inner_text():
+            return
+        page.clock.fast_forward(30_000)
+        page.wait_for_timeout(200)
+    raise AssertionError(f"no facts say {state}")
 
 
 def faults(page: Page, *rules: str) -> list[str]:
@@ -224,6 +236,69 @@ def test_a_heat_map_is_read_by_arrow_keys(page: Page, url: str) -> None:
     expect(page.locator(".heat-said")).to_contain_text("block 0, second, iteration 40")
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".heat-said")).to_contain_text(re.compile(r"\d %$"))
+
+
+@pytest.mark.thorough
+def test_an_open_page_shows_every_match_that_a_run_writes(page: Page, tmp_path: Path) -> None:
+    made = training_run(tmp_path / "live", 1, 3)
+    with dashboard(tmp_path) as (address, _):
+        page.goto(f"{address}/#/run/live/strength")
+        rows = page.get_by_role("region", name="Matches").locator("tbody tr")
+        expect(rows).to_have_count(2)
+        for score in (0.1, 0.2, 0.3, 0.4):
+            made.measure("eval", 2, 9, **match("a burst", score))
+        expect(rows).to_have_count(6)
+        made.measure("eval", 3, 9, **match("the last", 0.5))
+        made.status(state="done")
+        expect(rows).to_have_count(7)
+        expect(rows.first).to_contain_text("the last")
+        (made.path / "eval").mkdir()
+        curve = [{"player": "a", "samples": n, "elo": n} for n in (1, 2)]
+        (made.path / "eval" / "history.json").write_text(json.dumps({"curve": curve}))
+        expect(page.get_by_role("heading", name="Elo of the run's networks")).to_be_visible()
+        page.goto("about:blank")
+
+
+@pytest.mark.thorough
+def test_facts_and_curves_follow_the_run(page: Page, tmp_path: Path) -> None:
+    made = small_run(tmp_path / "one", lines=20)
+    small_run(tmp_path / "two", lines=20)
+    page.clock.install()
+    with dashboard(tmp_path) as (address, _):
+        page.goto(f"{address}/#/run/one/facts")
+        state = page.get_by_role("row", name="state")
+        expect(state).to_contain_text("playing, 3% of this stage")
+        made.status(games=2048)
+        expect(page.locator(".run-head")).to_contain_text("2,048")
+        until_said(page, "playing, 50% of this stage")
+        made.status(state="done")
+        expect(state).to_contain_text("all done")
+        made.status(games=1024)
+        page.goto(f"{address}/#/compare?runs=one,two")
+        expect(page.locator(".charts figure").first).to_be_visible()
+        until_said(page, "playing, 25% of this stage")
+        made.status(games=2048)
+        until_said(page, "playing, 50% of this stage")
+        with page.expect_response(re.compile("/one/series/load")):
+            page.clock.fast_forward(30_000)
+        page.goto("about:blank")
+
+
+@pytest.mark.thorough
+def test_a_game_that_the_run_left_unfinished_is_not_being_played(
+    browser: Browser, tmp_path: Path
+) -> None:
+    made = selfplay_run(tmp_path / "one")
+    page = browser.new_page()  # it asks for a record, and hears that there is none
+    with dashboard(tmp_path) as (address, _):
+        page.goto(f"{address}/#/run/one/game/100")
+        said, live = page.locator(".game-facts p.figures"), page.get_by_role("button", name="Live")
+        expect(said).to_contain_text("being played")
+        expect(live).to_be_visible()
+        made.status(state="stopped", why="SIGINT")
+        expect(said).to_contain_text("not finished: the run is over")
+        expect(live).to_have_count(0)
+        page.close()
 
 
 @pytest.mark.thorough

@@ -62,6 +62,21 @@ async function ask<T>(path: string, request: RequestInit): Promise<T> {
   return said;
 }
 
+/** What a run says of itself changes all the time while it goes on: a page asks again so often. */
+const AGAIN_MS = 10_000;
+
+/** A turn for questions about runs: another one in each of their states, and every now and then while any goes on. */
+export function useTurn(runs: { state: string; is_over: boolean }[]): string {
+  const [ticks, setTicks] = useState(0);
+  const isLive = runs.some((run) => !run.is_over);
+  useEffect(() => {
+    if (!isLive || report) return;
+    const timer = setInterval(() => document.hidden || setTicks((n) => n + 1), AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [isLive]);
+  return [ticks, ...runs.map((run) => run.state)].join();
+}
+
 export interface Answer<T> {
   value: T | null;
   error: ApiError | null;

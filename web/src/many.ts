@@ -2,8 +2,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api";
 
-/** An answer for each path, null while it is on its way or where there is none. */
-export function useAll<T>(paths: string[]): (T | null)[] {
+/** An answer for each path, null while it is on its way or where there is none; asked anew when `turn` changes. */
+export function useAll<T>(paths: string[], turn: unknown = 0): (T | null)[] {
   const [answers, setAnswers] = useState<{ key: string; found: (T | null)[] }>({ key: "", found: [] });
   const key = paths.join(" ");
   useEffect(() => {
@@ -12,7 +12,7 @@ export function useAll<T>(paths: string[]): (T | null)[] {
     return () => {
       wanted = false;
     };
-  }, [key]);
+  }, [key, turn]);
   return answers.key === key ? answers.found : NONE;
 }
 

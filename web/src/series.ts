@@ -1,4 +1,4 @@
-// A run's measurements over time: sampled once by the server, then appended to as they come.
+// A run's measurements over time: sampled by the server, then appended to as they come.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useGet } from "./api";
 import { useTopic } from "./stream";
@@ -7,6 +7,8 @@ import type { Columns, Newest } from "./types";
 const MOST = 600;
 /** So many appended lines, and the whole is asked for anew. */
 const MOST_APPENDED = 300;
+/** The whole is asked for anew so long after lines were missed: they come in bursts. */
+const PAUSE_MS = 2500;
 
 export interface Lines {
   /** Lines there are; 0 also while they are on their way. */
@@ -53,10 +55,12 @@ export class Table implements Lines {
 
 const seriesPath = (run: string, kind: string) => `/api/runs/${run}/series/${kind}?most=${MOST}`;
 
-/** All lines of a kind; a live run's grow. */
+/** All lines of a kind; a live run's grow: by the newest line that is heard of, or, where more came since the
+ * one before or the run ended, by asking for all of them. */
 export function useSeries(run: string, kind: string, isLive = true): Lines {
   const [turn, setTurn] = useState(0);
-  const asked = useGet<Columns>(seriesPath(run, kind), turn);
+  const [isBehind, setBehind] = useState(false);
+  const asked = useGet<Columns>(seriesPath(run, kind), `${turn} ${isLive}`);
   const news = useTopic<Newest>(isLive ? `series/${run}` : null).value;
   const [table, setTable] = useState(new Table({}, true));
   const state = useRef({ appended: 0, count: 0, news: null as Newest | null });
@@ -73,11 +77,17 @@ export function useSeries(run: string, kind: string, isLive = true): Lines {
     if (!line || !asked.value || news === state.current.news) return;
     state.current.news = news; // once only: it may be older than what was asked
     if (count === state.current.count) return;
-    const wasCut = count < state.current.count;
+    const isNext = count === state.current.count + 1 && ++state.current.appended <= MOST_APPENDED;
     state.current.count = count;
-    if (wasCut || ++state.current.appended > MOST_APPENDED) setTurn((n) => n + 1);
-    else setTable((old) => old.with(line));
+    if (isNext) setTable((old) => old.with(line));
+    else setBehind(true);
   }, [news, asked.value]);
+  useEffect(() => {
+    if (!isBehind) return;
+    const catchUp = () => (setBehind(false), setTurn((n) => n + 1));
+    const timer = setTimeout(catchUp, PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [isBehind]);
   return table;
 }
 

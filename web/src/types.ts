@@ -88,6 +88,8 @@ export interface Run {
   stats: Stats;
   networks: number;
   newest_network: string;
+  /** Time of the newest rating; 0 where there is none. */
+  rated_unix: number;
   /** Rates the run's networks against each other. */
   rating_command: string;
   kinds: Record<string, number>;

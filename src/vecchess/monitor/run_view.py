@@ -115,6 +115,11 @@ class RunView:
         """The curve of ``vecchess eval --by-cost``, as ``elo``, each network with its "cost"."""
         return self._costs.value
 
+    @property
+    def rated_unix(self) -> float:
+        """Time of the newest of both ratings; 0.0 where there is none."""
+        return max(_mtime(file.path) for file in (self._history, self._costs))
+
     def _shown(self) -> list[DecodedGame]:
         """Games that workers show: those in progress, and some that ended just now."""
         return self._live.games(self._chess960)

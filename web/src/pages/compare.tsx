@@ -1,5 +1,6 @@
 // Several runs on the same axes, and the settings in which they differ.
 import { useMemo } from "preact/hooks";
+import { useTurn } from "../api";
 import { AxisChoice, axisOf, type Axis } from "../parts/axis_choice";
 import { ByCost } from "../parts/by_cost";
 import { Chart, type Curve } from "../parts/chart";
@@ -73,8 +74,9 @@ function Chooser({ runs, chosen, place }: { runs: RunLine[]; chosen: string[]; p
 
 function Comparison({ runs, place }: { runs: RunLine[]; place: Place }) {
   const paths = runs.flatMap((run) => KINDS.map((kind) => seriesPath(run.id, kind)));
-  const asked = useAll<Columns>(paths);
-  const costs = useAll<Rated[]>(runs.map((run) => `/api/runs/${run.id}/costs`));
+  const turn = useTurn(runs);
+  const asked = useAll<Columns>(paths, turn);
+  const costs = useAll<Rated[]>(runs.map((run) => `/api/runs/${run.id}/costs`), turn);
   const specs = useCharts();
   const isTraining = runs.some((run) => run.kind === "train");
   const axis = axisOf(place, isTraining);

@@ -11,15 +11,19 @@ import { link } from "../router";
 import { useTopic } from "../stream";
 import type { Game, Run } from "../types";
 
-/** The newest state of a game; the last one stays while it is over but not recorded yet. */
+/** The newest state of a game; the last one stays while it is over but not recorded yet, or for ever where the
+ * run ended before it did. */
 function useGame(run: Run, number: number): { game: Game | null; error: string | null; isWaiting: boolean } {
-  const asked = useGet<Game>(`/api/runs/${run.id}/games/${number}`);
+  const isOver = run.status.is_over;
+  const asked = useGet<Game>(`/api/runs/${run.id}/games/${number}`, isOver);
   const [isLive, setLive] = useState(false);
   const heard = useTopic<Game>(isLive || asked.error ? `game/${run.id}/${number}` : null);
   const kept = useRef<Game | null>(null);
-  const game = heard.value ?? kept.current ?? asked.value;
-  kept.current = game;
-  useEffect(() => setLive(game !== null && game.is_live && !run.status.is_over), [game?.is_live, run.status.is_over]);
+  const recorded = asked.value?.is_live ? null : asked.value;
+  const newest = recorded ?? heard.value ?? kept.current ?? asked.value;
+  kept.current = newest;
+  const game = useMemo(() => newest && { ...newest, is_live: newest.is_live && !isOver }, [newest, isOver]);
+  useEffect(() => setLive(game !== null && game.is_live), [game?.is_live]);
   return { game, error: asked.error?.message ?? null, isWaiting: heard.error !== null };
 }
 
@@ -144,5 +148,6 @@ function scoreText(game: Game, ply: number): string {
 
 function outcome(game: Game, isWaiting: boolean): string {
   if (game.result !== "*") return `${game.result.replace("1/2-1/2", "½–½")}, ${words(game.termination)}`;
+  if (!game.is_live) return "not finished: the run is over";
   return isWaiting ? "over; its record is being written" : "being played";
 }

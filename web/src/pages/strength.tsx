@@ -13,8 +13,8 @@ export function Strength({ run }: { run: Run }) {
   const isLive = !run.status.is_over;
   const matches = useSeries(run.id, "eval", isLive);
   const gates = useSeries(run.id, "gate", isLive);
-  const rated = useGet<Rated[]>(`/api/runs/${run.id}/elo`, run.networks);
-  const costs = useGet<Rated[]>(`/api/runs/${run.id}/costs`, run.networks);
+  const rated = useGet<Rated[]>(`/api/runs/${run.id}/elo`, run.rated_unix);
+  const costs = useGet<Rated[]>(`/api/runs/${run.id}/costs`, run.rated_unix);
   const nothing = matches.length === 0 && gates.length === 0 && (rated.value ?? []).length === 0 && (costs.value ?? []).length === 0;
   if (nothing && matches.isLoading) return <p class="muted">Reading the matches …</p>;
   if (nothing) {

@@ -1,26 +1,27 @@
 // Facts about runs in words: a column for each run.
+import { useGet, useTurn } from "../api";
 import { useAll } from "../many";
-import type { Facts } from "../types";
+import type { Facts, Run, RunLine } from "../types";
 
 interface Column {
   id: string;
   name: string;
 }
 
-export function FactsOf({ runs }: { runs: Column[] }) {
-  const all = useAll<Facts>(runs.map((run) => `/api/runs/${run.id}/facts`));
+export function FactsOf({ runs }: { runs: RunLine[] }) {
+  const all = useAll<Facts>(runs.map((run) => `/api/runs/${run.id}/facts`), useTurn(runs));
   if (all.length === 0) return <p class="muted">Reading the facts …</p>;
   return <Rows title="What ran" runs={runs} columns={all.map((one) => new Map(one?.facts))} />;
 }
 
 /** Facts about one run, and its settings that are not the defaults. */
-export function FactsOfRun({ run }: { run: Column }) {
-  const [found] = useAll<Facts>([`/api/runs/${run.id}/facts`]);
-  if (found === undefined) return <p class="muted">Reading the facts …</p>;
-  const settings = found?.settings ?? [];
+export function FactsOfRun({ run }: { run: Run }) {
+  const { value, error } = useGet<Facts>(`/api/runs/${run.id}/facts`, useTurn([run.status]));
+  if (!value) return <p class="muted">{error ? error.message : "Reading the facts …"}</p>;
+  const { facts, settings } = value;
   return (
     <div class="columns">
-      <Rows title="What ran" runs={[run]} columns={[new Map(found?.facts)]} />
+      <Rows title="What ran" runs={[run]} columns={[new Map(facts)]} />
       {settings.length > 0 && <Rows title="Settings that are not the defaults" runs={[run]} columns={[new Map(settings)]} />}
     </div>
   );

@@ -60,6 +60,7 @@ def run_details(name: str, view: RunView) -> dict[str, Any]:
         "status": values,
         "stats": view.stats.to_dict(),
         "networks": len(networks),
+        "rated_unix": view.rated_unix,
         "newest_network": networks[-1].name if networks else "",
         "rating_command": _rating_command(view.path, networks),
         "kinds": view.series.kinds,
