@@ -301,6 +301,27 @@ def test_a_game_that_the_run_left_unfinished_is_not_being_played(
         page.close()
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("#/run/selfplay/game/abc", "No such game"),
+        ("#/run/selfplay/game/-1", "No such game"),
+        ("#/run/selfplay/game/1234567890123456", "No such game"),
+        ("#/run/a%20b/boards", "This run cannot be shown"),
+    ],
+)
+def test_an_odd_address_does_not_end_the_stream(
+    page: Page, url: str, address: str, said: str
+) -> None:
+    asked: list[int] = []
+    page.on("response", lambda got: "/api/events" in got.url and asked.append(got.status))
+    page.goto(f"{url}/{address}")
+    expect(page.get_by_role("heading", name=said)).to_be_visible()
+    page.goto(f"{url}/#/")
+    expect(page.locator(".run-card").first).to_be_visible()
+    assert set(asked) == {200}
+
+
 @pytest.mark.thorough
 def test_a_lost_server_is_named_and_comes_back(browser: Browser, tmp_path: Path) -> None:
     made = small_run(tmp_path / "run").path

@@ -15,13 +15,17 @@ import { Strength } from "./strength";
 import { Throughput } from "./throughput";
 import { Training } from "./training";
 
+/** What the server takes as the name of a run, and as the number of a game. */
+const [NAME, NUMBER] = [/^[\w-]([\w.-]*[\w-])?$/, /^\d{1,15}$/];
+
 export function Run({ parts }: { parts: string[] }) {
   const [id = "", page = report ? "" : "boards", number = ""] = parts;
-  const { value, error } = useTopic<RunFacts>(`run/${id}`);
-  if (error && !value) {
+  const isName = NAME.test(id);
+  const { value, error } = useTopic<RunFacts>(isName ? `run/${id}` : null);
+  if (!isName || (error && !value)) {
     return (
       <Empty title="This run cannot be shown">
-        {error}. <a href={link([])}>All runs</a>
+        {error ?? "No run has this name"}. <a href={link([])}>All runs</a>
       </Empty>
     );
   }
@@ -64,6 +68,7 @@ function Page({ run, page, number }: { run: RunFacts; page: string; number: stri
     case "boards":
       return <Boards run={run} />;
     case "game":
+      if (!NUMBER.test(number)) return <Empty title="No such game">A game has a number.</Empty>;
       return <GamePage key={number} run={run} number={Number(number)} />;
     case "games":
       return <Games run={run} />;
