@@ -1,6 +1,8 @@
 """The page that ``vecchess export web`` writes, in a real browser, from a plain server of files."""
 
+import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -123,6 +125,28 @@ def test_it_opens_without_a_network(browser: Browser, folder: Path) -> None:
     play(page, "d4")
     expect(page.get_by_label("Moves", exact=True)).to_contain_text("d4")
     context.close()
+
+
+def test_who_comes_back_gets_the_page_of_a_later_export(
+    browser: Browser, folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder, tmp_path / "chess")
+    with served(tmp_path) as address:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{address}/chess/")
+        page.wait_for_selector("cg-board piece")
+        page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
+        page.reload()
+        page.wait_for_selector("cg-board piece")
+        assert page.evaluate("navigator.serviceWorker.controller !== null")
+        index = tmp_path / "chess" / "index.html"
+        index.write_text(index.read_text().replace("</head>", "<meta name=later></head>"))
+        os.utime(index, (2e9, 2e9))  # servers tell times in seconds
+        page.reload()
+        page.wait_for_selector("cg-board piece")
+        expect(page.locator("meta[name=later]")).to_be_attached()
+        context.close()
 
 
 def test_recorded_games_are_dropped_and_played_again(

@@ -1,4 +1,5 @@
-// The service worker of a page without a server: keeps its files, so that it opens without a network.
+// The service worker of a page without a server: keeps its files, so that it opens without a network. The page
+// itself comes from the network where there is one: the names of all other files change with what is in them.
 declare const self: {
   addEventListener(type: string, listen: (event: OfflineEvent) => void): void;
   location: Location;
@@ -27,7 +28,12 @@ self.addEventListener("activate", (event) => {
 
 self.addEventListener("fetch", (event) => {
   const found = kept().then((cache) => cache.match(event.request, { ignoreSearch: true }));
-  event.respondWith(found.then((file) => file ?? fetch(event.request)));
+  const asked = () => fetch(event.request);
+  event.respondWith(
+    event.request.mode === "navigate"
+      ? asked().catch((error) => found.then((file) => file ?? Promise.reject(error)))
+      : found.then((file) => file ?? asked()),
+  );
 });
 
 export {};
