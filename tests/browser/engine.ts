@@ -89,12 +89,22 @@ async function speed(rounds: number) {
   return { rows: rows.length, positions_per_s: (1000 * rows.length) / spent[Math.floor(rounds / 2)]! };
 }
 
+/** The moves of a game with the one that is typed, or why it is refused. */
+function movesOrRefusal(game: never): string[] {
+  try {
+    return readGame(game).ucis;
+  } catch (error) {
+    return [(error as Error).message];
+  }
+}
+
 const commands: Record<string, () => unknown> = {
   games: () => games(asked.count),
   sums: () => sums(asked.games),
   search: () => search(asked.games, asked.sims),
   trace: () => asked.games.map((game: never) => thinker.trace(readGame(game))),
   facts: () => asked.games.map((game: never) => facts(readGame(game))),
+  typed: () => asked.games.map((game: never) => movesOrRefusal(game)),
   read: () => asked.texts.map((text: string) => facts(readText({ text }))),
   chess960: () => [...Array(960).keys()].map((chess960) => facts(readText({ chess960 })).start),
   pgn: () => writePgn(asked.game),

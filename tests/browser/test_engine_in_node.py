@@ -1,18 +1,28 @@
 """The engine of a page in node: its games, answers, searches, spikes and facts are the server's."""
 
+import io
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import chess
+import chess.pgn
 import numpy as np
 import pytest
 
 from tests.browser.engine import NodeEngine, played_run, require_engine, server_hash, settings
 from vecchess.analysis.parse_position import position_reached, request_at
 from vecchess.config import DEFAULT_NET, TreeConfig, build
-from vecchess.dash.play.play_game import game_facts, read_game, read_text
+from vecchess.dash.play.play_game import (
+    MOST_PLIES,
+    game_facts,
+    read_game,
+    read_text,
+    with_typed,
+    write_pgn,
+)
+from vecchess.errors import ConfigError
 from vecchess.inference.engine import answer_all
 from vecchess.inference.open_network import OpenNetwork, open_network
 from vecchess.search.batch_search import BatchSearch
@@ -175,11 +185,51 @@ def test_texts_are_read_and_written(node: NodeEngine) -> None:
 
 
 @pytest.mark.parametrize(
+    "start", ["startpos", STARTS[1], STARTS[4], "4k3/8/8/8/8/8/8/4K2R w K - 0 1", STARTS[5] + " "]
+)
+def test_headers_of_a_pgn_are_those_of_the_server(node: NodeEngine, start: str) -> None:
+    ours = write_pgn(read_game(start, []), {})
+    theirs = node.ask("policy", "pgn", game={"start": start, "moves": [], "result": "*"})
+    assert headers_of(theirs) == headers_of(ours)
+
+
+def headers_of(pgn: str) -> dict[str, str]:
+    game = chess.pgn.read_game(io.StringIO(pgn))
+    assert game is not None
+    return dict(game.headers)
+
+
+@pytest.mark.parametrize("typed", ["0-0", "0-0-0", "0-0+", "O-O", "e1g1", "o-o"])
+def test_castling_is_typed_as_on_the_server(node: NodeEngine, typed: str) -> None:
+    start = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
+    (seen,) = node.all_of("policy", "typed", games=[{"start": start, "typed": typed}])
+    try:
+        expected = with_typed(read_game(start, []), typed)
+    except ConfigError as error:
+        expected = [str(error)]
+    assert seen == expected
+
+
+def test_a_game_may_be_as_long_as_on_the_server(node: NodeEngine) -> None:
+    moves = (["g1f3", "g8f6", "f3g1", "f6g8"] * MOST_PLIES)[:MOST_PLIES]
+    games = [
+        {"start": "startpos", "moves": moves},
+        {"start": "startpos", "moves": [*moves, "e2e4"]},
+    ]
+    games += [{"start": "startpos", "moves": moves, "typed": "e4"}]
+    seen = node.all_of("policy", "typed", games=games)
+    assert seen[0] == moves
+    assert all("1200 plies are the most" in refusal for (refusal,) in seen[1:])
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "nothing to read"),
         ("1. e5", "cannot be read"),
         ("x", "neither a FEN nor a PGN"),
+        ('[Variant "Crazyhouse"]\n\n1. e4 *', "Crazyhouse is not chess"),
+        ('[Variant "Unheard of"]\n\n1. e4 *', "Unheard of is not chess"),
         ("8/8/8/8/8/8/8/8 w - - 0 1", "no game goes on"),
     ],
 )

@@ -2,7 +2,7 @@
 import { Chess, normalizeMove } from "chessops/chess";
 import { chessgroundDests } from "chessops/compat";
 import { INITIAL_FEN, makeFen, parseFen } from "chessops/fen";
-import { makePgn, parsePgn, startingPosition, type PgnNodeData, type Game as PgnGame } from "chessops/pgn";
+import { makePgn, parsePgn, parseVariant, type PgnNodeData, type Game as PgnGame } from "chessops/pgn";
 import { makeSan, makeSanAndPlay, parseSan } from "chessops/san";
 import type { Move, NormalMove } from "chessops/types";
 import { makeSquare, makeUci, parseUci } from "chessops/util";
@@ -34,16 +34,18 @@ export function readGame({ start = "startpos", moves = [], typed }: Asked): Play
   const game: PlayedGame = { start: first, position: first.clone(), moves: [], ucis: [], plies: [], outcome: null };
   game.plies.push(ply(first, null, null));
   const seen = new Map([[key(first), 1]]);
-  if (moves.length >= MOST_PLIES) throw new Refused(`${MOST_PLIES} plies are the most here`);
+  if (moves.length + (typed ? 1 : 0) > MOST_PLIES) throw new Refused(`${MOST_PLIES} plies are the most here`);
   for (const [index, uci] of moves.entries()) {
     const move = parseUci(uci);
     if (!move || !game.position.isLegal(move)) throw new Refused(`move ${index + 1}, "${uci}", is not legal there`);
     play(game, move, seen);
   }
   if (typed) {
-    const move = parseSan(game.position, typed.trim()) ?? parseUci(typed.trim());
+    const words = typed.trim();
+    const san = /^0-0(-0)?[+#]?$/.test(words) ? words.replaceAll("0", "O") : words;
+    const move = parseSan(game.position, san) ?? parseUci(words);
     if (!move || !game.position.isLegal(move)) {
-      throw new Refused(`"${typed.trim()}" is no legal move here; write Nf3, exd5, O-O, e8=Q or g1f3`);
+      throw new Refused(`"${words}" is no legal move here; write Nf3, exd5, O-O, e8=Q or g1f3`);
     }
     play(game, move, seen);
   }
@@ -66,13 +68,23 @@ function play(game: PlayedGame, move: Move, seen: Map<string, number>): void {
 export function writeUci(position: Chess, move: NormalMove): string {
   const { board, castles, turn } = position;
   const isCastling = board.get(move.from)?.role === "king" && board[turn].has(move.to);
-  const usual = ["a1", "h1", "a8", "h8"].includes(makeSquare(move.to)) && makeSquare(move.from)[0] === "e";
-  if (!isCastling || !usual || !castles.castlingRights.has(move.to)) return makeUci(move);
+  if (!isCastling || !isUsual(move.from, move.to) || !castles.castlingRights.has(move.to)) return makeUci(move);
   return makeSquare(move.from) + (makeSquare(move.to)[0] === "h" ? "g" : "c") + makeSquare(move.to)[1];
 }
 
+/** Whether king and rook stand where they begin in a normal game. */
+function isUsual(king: number, rook: number): boolean {
+  return ["a1", "h1", "a8", "h8"].includes(makeSquare(rook)) && makeSquare(king)[0] === "e";
+}
+
+/** Whether castling rights are there that only a game of Chess960 has. */
+function isChess960({ board, castles }: Chess): boolean {
+  const kings = { white: board.kingOf("white")!, black: board.kingOf("black")! };
+  return [...castles.castlingRights].some((rook) => !isUsual(kings[board.white.has(rook) ? "white" : "black"], rook));
+}
+
 export function positionOf(fen: string): Chess {
-  const setup = parseFen(fen);
+  const setup = parseFen(fen.trim());
   if (setup.isErr) throw new Refused(`that FEN cannot be read: ${setup.error.message.toLowerCase()}`);
   const position = Chess.fromSetup(setup.value);
   if (position.isErr) throw new Refused(`no game goes on from that FEN: ${position.error.message.toLowerCase()}`);
@@ -140,9 +152,9 @@ export function readText({ text = "", chess960 }: { text?: string; chess960?: nu
 }
 
 export function movesOfPgn(game: PgnGame<PgnNodeData>): { start: string; moves: string[] } {
-  const start = startingPosition(game.headers);
-  if (start.isErr) throw new Refused(`the PGN cannot be read: ${start.error.message.toLowerCase()}`);
-  const position = start.value as Chess;
+  const variant = game.headers.get("Variant");
+  if (parseVariant(variant) !== "chess") throw new Refused(`the PGN cannot be read: ${variant} is not chess`);
+  const position = positionOf(game.headers.get("FEN") ?? INITIAL_FEN);
   const first = makeFen(position.toSetup());
   const moves = [...game.moves.mainline()].map(({ san }) => {
     const move = parseSan(position, san);
@@ -163,6 +175,7 @@ export function writePgn(asked: Asked & Record<string, string>): string {
   ]); // prettier-ignore
   const start = makeFen(game.start.toSetup());
   if (start !== INITIAL_FEN) headers.set("SetUp", "1").set("FEN", start);
+  if (isChess960(game.start)) headers.set("Variant", "Chess960");
   const reason = game.outcome?.reason ?? asked.termination;
   if (reason) headers.set("Termination", reason);
   const [first] = parsePgn(`${game.plies.slice(1).map(({ san }) => san).join(" ")} ${headers.get("Result")}`);
