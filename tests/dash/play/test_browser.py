@@ -189,6 +189,68 @@ def test_black_in_chess960_by_keyboard_and_resignation(browser: Browser, address
         expect(form.get_by_role("alert")).to_have_count(0)
 
 
+def test_a_resignation_ends_with_a_game_that_goes_on(browser: Browser, address: str) -> None:
+    with opened(browser, address, has_engines=False) as page:
+        player, status = Player(page), page.locator(".play-status")
+        analyse = page.get_by_role("button", name="Analyse", exact=True)
+        analyse.click()
+        player.move("e2e4")
+        player.wait_for_plies(1)
+        page.get_by_role("button", name="Play", exact=True).click()
+        page.get_by_role("button", name="Resign").click()
+        expect(status).to_contain_text("0-1, resignation")
+        analyse.click()
+        page.reload()
+        expect(status).to_contain_text("0-1, resignation")
+        player.move("e7e5")
+        player.wait_for_plies(2)
+        expect(status).not_to_contain_text("resignation")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download PGN").click()
+        assert '[Result "*"]' in Path(download.value.path()).read_text()
+        page.get_by_role("button", name="Play", exact=True).click()
+        page.get_by_role("button", name="Resign").click()
+        expect(status).to_contain_text("resignation")
+        analyse.click()
+        page.get_by_placeholder("Nf3").fill("d4")
+        page.keyboard.press("Enter")
+        player.wait_for_plies(3)
+        expect(status).not_to_contain_text("resignation")
+
+
+def test_a_promotion_is_asked_for_by_a_dialog(browser: Browser, address: str) -> None:
+    with opened(browser, address, has_engines=False) as page:
+        player, dialog = Player(page), page.get_by_role("dialog")
+        page.get_by_role("button", name="Analyse", exact=True).click()
+        form = page.locator(".beginning")
+        form.get_by_label("From").select_option("fen")
+        form.locator("input").fill(PAWN_ENDING)
+        form.get_by_role("button", name="Set up").click()
+        for count, move in enumerate(("f6f7", "h8h7"), start=1):
+            player.move(move)
+            player.wait_for_plies(count)
+        player.move("e7e8")
+        expect(dialog).to_be_visible()
+        page.get_by_role("button", name="Take back").click()
+        player.wait_for_plies(1)
+        expect(dialog).to_have_count(0)
+        player.move("h8h7")
+        player.wait_for_plies(2)
+        page.get_by_role("button", name="Take back").focus()
+        player.move("e7e8")
+        names = ["queen", "rook", "bishop", "knight", "queen"]
+        for name in names:
+            expect(dialog.get_by_role("button", name=name)).to_be_focused()
+            page.keyboard.press("Tab")
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Shift+Tab")
+        expect(dialog.get_by_role("button", name="knight")).to_be_focused()
+        page.keyboard.press("Enter")
+        player.wait_for_plies(3)
+        expect(page.locator(".move-list button").last).to_have_text("e8=N")
+        expect(page.get_by_role("button", name="Take back")).to_be_focused()
+
+
 def assert_accessible(page: Page) -> None:
     if not AXE.is_file():
         pytest.skip("axe-core is not installed: make pages")

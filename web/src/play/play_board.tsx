@@ -19,7 +19,7 @@ interface Props {
 }
 
 export function PlayBoard({ session, orientation, painted, lines, seen }: Props) {
-  const [promoting, setPromoting] = useState<string | null>(null);
+  const [promoting, setPromoting] = useState<{ move: string; place: Game } | null>(null);
   const { game, at, place } = session;
   const ply = game?.plies[at];
   const turn: Side = ply?.fen.split(" ")[1] === "b" ? "black" : "white";
@@ -35,7 +35,7 @@ export function PlayBoard({ session, orientation, painted, lines, seen }: Props)
         dests: new Map(Object.entries(place?.targets ?? {})) as Map<Key, Key[]>,
         events: {
           after: (from, to) => {
-            if (place?.promotions.includes(from + to)) setPromoting(from + to);
+            if (place?.promotions.includes(from + to)) setPromoting({ move: from + to, place });
             else session.move(from + to);
           },
         },
@@ -56,12 +56,12 @@ export function PlayBoard({ session, orientation, painted, lines, seen }: Props)
         config={config}
         shapes={shapes}
       />
-      {promoting && (
+      {promoting && promoting.place === place && (
         <Promotion
           side={turn}
           choose={(letter) => {
             setPromoting(null);
-            if (letter) session.move(promoting + letter);
+            if (letter) session.move(promoting.move + letter);
           }}
         />
       )}

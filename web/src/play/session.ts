@@ -75,9 +75,16 @@ export function useSession(offer: Offer): Session {
     }
   }
 
+  /** The same for a game that goes on from there: who had resigned has not. */
+  async function goOn(body: object): Promise<string> {
+    const refusal = await adopt("/position", body);
+    if (!refusal) setResigned(null);
+    return refusal;
+  }
+
   /** The same for what is done on the board: a refusal stands below it. */
-  async function adoptOrTell(body: object): Promise<void> {
-    setError(await adopt("/position", body));
+  async function goOnOrTell(body: object): Promise<void> {
+    setError(await goOn(body));
     setCanRetry(false);
   }
 
@@ -85,7 +92,7 @@ export function useSession(offer: Offer): Session {
 
   useEffect(() => {
     const { start = "startpos", moves = [] } = kept;
-    void adopt("/position", { start, moves }).then((refusal) => (refusal ? adoptOrTell({}) : undefined));
+    void adopt("/position", { start, moves }).then((refusal) => (refusal ? goOnOrTell({}) : undefined));
   }, []);
 
   // With what is shown, not a moment later: the page may be left by then.
@@ -153,13 +160,12 @@ export function useSession(offer: Offer): Session {
       }
       return refusal;
     },
-    move: (uci) => void adoptOrTell({ start: here().start, moves: [...here().moves, uci] }),
-    playTyped: (typed) => adopt("/position", { ...here(), typed }),
+    move: (uci) => void goOnOrTell({ start: here().start, moves: [...here().moves, uci] }),
+    playTyped: (typed) => goOn({ ...here(), typed }),
     takeBack: () => {
       if (!game || last === 0) return;
-      setResigned(null);
       setExpected(null);
-      void adoptOrTell({ start: game.start, moves: movesOf(game, Math.max(0, last - pliesBack(game, settings))) });
+      void goOnOrTell({ start: game.start, moves: movesOf(game, Math.max(0, last - pliesBack(game, settings))) });
     },
     resign: () => setResigned(settings.side),
     retry: () => {
