@@ -10,8 +10,8 @@ V is the recorded value and the discount is 1. Games without evaluations (PGN fi
 have random opening plies: R[t] = R'[t + 1]. A ply without an evaluation after one that has it is a
 random move. What follows it says nothing of the moves before, so that the return ends there at the
 last value, R[t] = V[t] (decision 221): a game that has labels at every second or third ply teaches
-these alone, whatever ``trace`` is. The return ends too at the last ply of a game that goes on in the
-next generation: that ply teaches nothing, and the others are bootstrapped with its value. With
+these alone, whatever ``trace`` is. The return ends too at the last ply of a game that goes on in
+the next generation: that ply teaches nothing, and the others are bootstrapped with its value. With
 v = win - loss, R.v - V.v is the generalised advantage estimate of Schulman et al. 2016,
 eq. 16, for gamma = 1 and rewards that change sign every ply: ``trace`` is its lambda.
 """
