@@ -19,8 +19,9 @@ CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32)
 TWIN = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, neuron="relu", time_steps=1)
 GRADED = CONFIG.model_copy(update={"readout": "graded"})
 PLAIN = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 64, 96), time_steps=6)
+ONE_WIDTH = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(64,))
 RATE_CODED = PLAIN.model_copy(update={"input_rate": 11})
-EVERY_KIND = pytest.mark.parametrize("config", [CONFIG, GRADED, TWIN, PLAIN, RATE_CODED])
+EVERY_KIND = pytest.mark.parametrize("config", [CONFIG, GRADED, TWIN, PLAIN, ONE_WIDTH, RATE_CODED])
 
 
 def _planes(count: int = 12, seed: int = 1, config: NetConfig = CONFIG) -> torch.Tensor:
@@ -152,7 +153,8 @@ def test_folded_module_still_learns(config: NetConfig) -> None:
     output = module(_planes(config=config))
     loss = (output.policy[-1] * module.policy_gain).square().mean() + output.wdl.square().mean()
     loss.backward()
-    assert all(module.layer(name).weight.grad is not None for name in layer_shapes(config))
+    gradients = {name: module.layer(name).weight.grad for name in layer_shapes(config)}
+    assert all(found is not None and found.any() for found in gradients.values())
     optimiser.step()
     assert to_integers(module).sha256 != before
 

@@ -225,8 +225,8 @@ class SpikingNet(nn.Module):
         fuses = self.folded or self.training
         neurons = NeuronLayers(self.config, membranes, self.surrogate, lif_function, fuses)
         stream = input_current[:num_steps] if self.config.is_rate_coded else input_current[None]
-        spikes = neurons.fire(stream, num_steps)
         is_plain, is_graded = self.config.kind == "plain", self.config.readout == "graded"
+        spikes = neurons.fire(stream, num_steps, packed=bool(self._hidden) or not is_plain)
         for layer in self._hidden:
             is_last, module = layer == self._hidden[-1], self.layer(layer.name)
             if is_last and is_graded:
