@@ -170,6 +170,28 @@ def test_an_exit_rule_that_is_none_is_neither_read_nor_written(
         load_net(path)
 
 
+def test_a_number_out_of_range_is_neither_read_nor_written(
+    net: IntegerNet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Training and torch's kernels would compute with -127 where others computed with -128."""
+    layer, path = net.layers["policy"], tmp_path / "net.safetensors"
+    weight = layer.weight.copy()
+    weight[3, 0] = -128
+    shift = np.full_like(layer.shift, net.config.weight_bits + 1)
+    for wrong, message in (
+        (replace(layer, weight=weight), "has a weight below -127 in layer policy"),
+        (replace(layer, shift=shift), "has a shift beyond weight_bits in layer policy"),
+    ):
+        other = replace(net, layers=net.layers | {"policy": wrong})
+        with pytest.raises(NetworkError, match=message):
+            save_net(other, path)
+        with monkeypatch.context() as context:
+            context.setattr(net_file, "_check_ranges", lambda config, layers: None)
+            save_net(other, path)
+        with pytest.raises(NetworkError, match=message):
+            load_net(path)
+
+
 def test_what_could_not_be_read_again_is_not_written(net: IntegerNet, tmp_path: Path) -> None:
     for other in (
         replace(net, policy_scale=2.0**65),

@@ -34,7 +34,7 @@ from vecchess.snn.integer.integer_net import (
     describe,
     tensors_of,
 )
-from vecchess.snn.presets import NetConfig
+from vecchess.snn.presets import WEIGHT_LIMIT, NetConfig
 from vecchess.snn.topology import layer_shapes
 
 SUFFIX = ".safetensors"
@@ -54,6 +54,7 @@ def save_net(net: IntegerNet, path: Path) -> None:
     from safetensors.numpy import save
 
     path = Path(path)
+    _check_ranges(net.config, net.layers)
     description = checked_answers(describe(net)) | {"sha256": net.sha256}
     if net.calibration is not None:
         description["calibration"] = net.calibration
@@ -209,9 +210,17 @@ def _layers(config: NetConfig, tensors: dict[str, NDArray[Any]]) -> dict[str, La
         for part, shape in wanted.items():
             _check_tensor(f"{name}.{part}", tensors[f"{name}.{part}"], shape, DTYPES[part])
         layers[name] = Layer(**{part: tensors[f"{name}.{part}"] for part in DTYPES})
-        if layers[name].shift.max() > config.weight_bits:
-            raise NetworkError(f"has a shift beyond weight_bits in layer {name}")
+    _check_ranges(config, layers)
     return layers
+
+
+def _check_ranges(config: NetConfig, layers: dict[str, Layer]) -> None:
+    """Raise NetworkError for a shift or a weight that no backend has to compute with."""
+    for name, layer in layers.items():
+        if layer.shift.max() > config.weight_bits:
+            raise NetworkError(f"has a shift beyond weight_bits in layer {name}")
+        if layer.weight.min() < -WEIGHT_LIMIT:
+            raise NetworkError(f"has a weight below {-WEIGHT_LIMIT} in layer {name}")
 
 
 def _check_tensor(
