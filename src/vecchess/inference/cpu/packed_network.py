@@ -114,7 +114,7 @@ def _heads(net: IntegerNet) -> Heads:
         policy=_head(config, "policy", policy, policy.weight),
         squeeze=_head(config, "value.squeeze", squeeze, dense_weights(squeeze.weight, LANES)),
         outcome=_head(config, "value.outcome", outcome, outcome.weight.T),
-        moves=move_currents(net),
+        moves=move_currents(net).astype(np.int32),
     )
 
 

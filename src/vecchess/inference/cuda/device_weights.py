@@ -88,7 +88,7 @@ def pack(net: IntegerNet) -> Arrays:
             rows = np.stack([of_layer(layer, config) for layer in sources])
             rows = rows if part == "tower" else rows[0]
             packed[f"{part}_{name}"] = _pad(rows, extra) if part == "squeeze" else rows
-    packed["of_moves"] = move_currents(net)
+    packed["of_moves"] = move_currents(net).astype(np.int32)
     return packed
 
 

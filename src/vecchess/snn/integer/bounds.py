@@ -114,8 +114,10 @@ def check_bounds(net: IntegerNet) -> BoundsReport:
     for head in ("policy", "value.outcome"):
         low, high = walk.current(head)
         if head == "policy" and MOVES in layers:
-            of_moves = move_currents(net)
-            low, high = low + int(of_moves.min()), high + int(of_moves.max())
+            bias = int(layers[MOVES].bias[0]) << (config.grid_bits - config.weight_bits)
+            of_moves = np.append(move_currents(net), [bias, 0])
+            bounds.append(_worst(MOVES, "current", (of_moves, of_moves)))
+            low, high = low + of_moves.min(), high + of_moves.max()
         total = config.time_steps * low, config.time_steps * high
         bounds.append(_worst(head, "accumulator over T steps", total))
     return BoundsReport(tuple(bounds), config.leak_exact, _fits_int16(config, layers))

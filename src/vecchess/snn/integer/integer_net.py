@@ -161,14 +161,15 @@ class IntegerNet:
         return sum(layer.weight.size + layer.bias.size for layer in self.layers.values())
 
 
-def move_currents(net: IntegerNet) -> NDArray[np.int32]:
-    """int32[codes]: what a move of each code adds to its policy in a step, units 2^-F; empty where
-    the network does not read inputs of moves."""
+def move_currents(net: IntegerNet) -> NDArray[np.int64]:
+    """int64[codes]: what a move of each code adds to its policy in a step, units 2^-F; empty where
+    the network does not read inputs of moves. int32 holds those of an exact network."""
     if MOVES not in net.layers:
-        return np.empty(0, np.int32)
+        return np.empty(0, np.int64)
     layer, config = net.layers[MOVES], net.config
-    weights = layer.weight[0].astype(np.int32) << layer.left_shift(config)[0]
-    return np.asarray(picked_sums(weights) + layer.grid_bias(config)[0], np.int32)
+    weights = layer.weight[0].astype(np.int64) << layer.left_shift(config)[0]
+    bias = layer.bias[0].astype(np.int64) << (config.grid_bits - config.weight_bits)
+    return np.asarray(picked_sums(weights) + bias)
 
 
 def picked_sums(weights: NDArray[Any]) -> NDArray[Any]:
