@@ -1,6 +1,8 @@
 """The choice of a tile, with a simulated device."""
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ from vecchess.errors import DeviceError
 from vecchess.inference.cuda import tuning
 from vecchess.inference.cuda.state import SlotState, Widths
 from vecchess.inference.cuda.tiles import Tile, candidates
+from vecchess.inference.tune.tuning_cache import load_tuned, store_tuned
 from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.presets import NetConfig
 
@@ -43,6 +46,17 @@ def test_the_fastest_tile_is_taken_and_remembered(
     assert asked == candidates(CONFIG)
     assert tuning.choose_tile(CONFIG, None, state, 2) == best
     assert len(asked) == len(candidates(CONFIG))
+
+
+@pytest.mark.parametrize("wrong", [{"boards": "2"}, {"steps": None}, {"boards": 3}, {"more": 1}])
+def test_a_damaged_tile_is_ignored_and_replaced(
+    state: SlotState, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
+) -> None:
+    tiles, key = candidates(CONFIG), tuning._key(CONFIG, state, 2)
+    store_tuned(key, asdict(tiles[1]) | wrong)
+    monkeypatch.setattr(tuning, "tower_seconds", lambda launches, tile: float(tile != tiles[2]))
+    assert tuning.choose_tile(CONFIG, None, state, 2) == tiles[2]
+    assert load_tuned(key) == asdict(tiles[2])
 
 
 def test_a_tile_of_two_steps_counts_for_the_launches_it_saves(

@@ -45,13 +45,13 @@ def choose_tile(config: NetConfig, launches: Launches, state: SlotState, min_ste
     if is_interpreted(state):
         return interpreted_tile(config)
     key = _key(config, state, min_steps)
-    try:
-        return Tile(**load_tuned(key) or {})
-    except TypeError:  # nothing stored, or something else
-        pass
+    tiles, stored = candidates(config), load_tuned(key)
+    for tile in tiles:
+        if asdict(tile) == stored:
+            return tile
     _occupy_all(config, state)
     seconds = {}
-    for tile in candidates(config):
+    for tile in tiles:
         _spread_steps(config, state, tile)
         needed = tile.mean_launches(config.time_steps, min_steps)
         seconds[tile] = tower_seconds(launches, tile) * needed
