@@ -6,7 +6,7 @@ ends of the curve together by opponents that share their weaknesses. Decision 23
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from vecchess.errors import ConfigError
 from vecchess.runtime.cost_meter import Cost
+from vecchess.snn.integer.net_file import nets_in
 from vecchess.store.metrics import METRICS_FILE, read_metrics
 from vecchess.store.run_folder import RunFolder
 
@@ -51,15 +52,16 @@ class Checkpoint:
 def list_checkpoints(run: Path, every: int = 1) -> list[Checkpoint]:
     """Every ``every``-th network of a run, by the samples in its name, else by its time; the first
     and the newest always. Raises ConfigError where there are fewer than two."""
-    found = sort_checkpoints((run / "nets").glob("*.safetensors"))
+    found = sort_checkpoints(run / "nets")
     if len(found) < 2:
         raise ConfigError(f"{run} has {len(found)} networks in {run / 'nets'}: two make a history")
     return thinned(found, every)
 
 
-def sort_checkpoints(files: Iterable[Path]) -> list[Checkpoint]:
-    """Networks by the samples in their names where all tell them, else by the time of the files."""
-    found = [Checkpoint.of(file) for file in sorted(files)]
+def sort_checkpoints(folder: Path) -> list[Checkpoint]:
+    """The networks in ``folder`` by the samples in their names where all tell them, else by the
+    time of the files."""
+    found = [Checkpoint.of(file) for file in nets_in(folder)]
     if all(one.samples is not None for one in found):
         found.sort(key=lambda one: (one.samples, one.positions))
     else:

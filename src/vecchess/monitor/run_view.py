@@ -101,7 +101,7 @@ class RunView:
     def networks(self) -> list[Path]:
         """nets/*.safetensors, the newest last."""
         try:
-            found = sort_checkpoints((self.path / "nets").glob("*.safetensors"))
+            found = sort_checkpoints(self.path / "nets")
             return [one.file for one in found]
         except OSError:
             return []

@@ -27,6 +27,7 @@ from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_table import NO_LIMIT
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.setup import build_server
+from vecchess.snn.integer.net_file import nets_in
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames, join_saved
 from vecchess.store.records import GameRecords
@@ -227,7 +228,7 @@ def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[
         if len(net) != SHA256_DIGITS:
             raise NetworkError(f"{net} played games of {run.path}: that is not a network of ours")
     began = _source_of(run)
-    kept = sorted(run.nets.glob("*.safetensors"))
+    kept = nets_in(run.nets)
     for net in missing:
         # those named by the hash first, so that most need not be read
         files = sorted(kept, key=lambda file: not net.startswith(file.stem))
@@ -248,7 +249,7 @@ def newest_network(run: RunFolder) -> str:
     """
     if (run.path / LATEST).is_file():
         return str(run.nets / str(run.read_json(LATEST).get("file")))
-    files = sorted(run.nets.glob("*.safetensors"))
+    files = nets_in(run.nets)
     if len(files) != 1:
         raise ConfigError(f"{run.nets} has {len(files)} networks: say which with --net")
     return str(files[0])

@@ -12,7 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
 
-from vecchess.errors import VecchessError, write_error
+from vecchess.errors import DataError, VecchessError, write_error
 from vecchess.runtime.retried_read import read_file, retried
 
 PARTIAL_PREFIX = ".partial-"
@@ -20,9 +20,12 @@ PARTIAL_PREFIX = ".partial-"
 _BLOCK_BYTES = 1 << 12
 
 
-def path_write_error(path: Path, error: OSError) -> VecchessError:
-    """The error for a failed write to ``path``: DiskFull if retrying may help, else DataError."""
-    return write_error(f"cannot write {path}", error)
+def path_write_error(
+    path: Path, error: OSError, mistake: type[VecchessError] = DataError
+) -> VecchessError:
+    """The error for a failed write to ``path``: DiskFull if retrying may help, ``mistake`` for a
+    bad place, else DataError."""
+    return write_error(f"cannot write {path}", error, mistake)
 
 
 def open_new(path: Path) -> BinaryIO:
@@ -54,11 +57,14 @@ def remove_folder(folder: Path) -> None:
         folder.unlink(missing_ok=True)
 
 
-def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
+def write_atomically(
+    path: Path, data: bytes, durably: bool = True, mistake: type[VecchessError] = DataError
+) -> None:
     """Replace ``path`` by a file with ``data``: partial name, fsync, rename, fsync.
 
     ``durably``: the file has to outlive a crash of the machine; without it there is no fsync.
-    Raises DataError with one line where that fails; the old file stays.
+    Raises DataError with one line where that fails, ``mistake`` for a bad place; the old file
+    stays.
     """
     partial = path.with_name(PARTIAL_PREFIX + path.name)
     try:
@@ -68,7 +74,7 @@ def write_atomically(path: Path, data: bytes, durably: bool = True) -> None:
             sync_directory(path.parent)
     except OSError as error:
         _remove(partial)
-        raise path_write_error(path, error) from None
+        raise path_write_error(path, error, mistake) from None
     except BaseException:  # Ctrl-C
         _remove(partial)
         raise

@@ -73,6 +73,20 @@ def test_nowhere_to_write(place: TuningKey) -> None:
     assert load_slots(place) is None
 
 
+def test_an_interrupted_write_leaves_what_was_there(
+    place: TuningKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_handle: int) -> None:
+        raise KeyboardInterrupt
+
+    assert store_tuned(place, RUNG.to_dict())
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        store_tuned(place, RUNG.to_dict() | {"slots": 5})
+    assert load_slots(place) == 96
+    assert os.listdir(place.file.parent) == [place.file.name]
+
+
 def is_free(lock: Path) -> bool:
     """Whether no process, this one included, holds the lock of a file."""
     handle = os.open(lock, os.O_RDWR)

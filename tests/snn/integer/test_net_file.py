@@ -2,6 +2,8 @@
 
 import errno
 import json
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.snn.positions import NUM_PLANES, random_positions
-from vecchess.errors import NetworkError
+from vecchess.errors import DataError, NetworkError
 from vecchess.inference.source import find
 from vecchess.runtime import retried_read
 from vecchess.safe_parse import MOST_BYTES, open_regular
@@ -170,6 +172,34 @@ def test_an_exit_rule_that_is_none_is_neither_read_nor_written(
         load_net(path)
 
 
+def test_an_interrupted_save_leaves_what_was_there(
+    net: IntegerNet, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C, and a disk that refuses."""
+    before = path.read_bytes()
+    for error, raised in (
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (OSError(errno.EIO, "broken"), DataError),
+    ):
+        with monkeypatch.context() as context:
+            context.setattr(os, "fsync", raiser(error))
+            with pytest.raises(raised):
+                save_net(replace(net, policy_scale=1.0), path)
+        assert os.listdir(path.parent) == [path.name]
+        assert path.read_bytes() == before
+    with pytest.raises(NetworkError, match=r"cannot write .*nowhere"):
+        save_net(net, path.parent / "nowhere" / "net")
+
+
+def raiser(error: BaseException) -> Callable[[int], None]:
+    """A function that raises ``error``."""
+
+    def fail(_handle: int) -> None:
+        raise error
+
+    return fail
+
+
 def test_a_number_out_of_range_is_neither_read_nor_written(
     net: IntegerNet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,7 +271,8 @@ def _rewrite(path: Path, key: str, value: object) -> None:
 
 
 def test_a_folder_names_its_newest_network(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(NetworkError, match=r"newest network is .*net\.safetensors"):
+    path.with_name(f".partial-{path.name}").write_bytes(b"half")  # what a killed writer left
+    with pytest.raises(NetworkError, match=r"newest network is .*/net\.safetensors"):
         load_net(tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(NetworkError, match=r"is a folder, not a network file$"):

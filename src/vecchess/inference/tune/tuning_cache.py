@@ -11,18 +11,17 @@ A file that is damaged, or belongs to another key, is ignored and written again.
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 from vecchess import __version__
 from vecchess.errors import VecchessError
 from vecchess.inference.playable_net import PlayableSizes
 from vecchess.jit import user_cache
+from vecchess.runtime.atomic_write import write_shared
 from vecchess.runtime.file_lock import file_lock
 from vecchess.safe_parse import parse_json_object, read_bytes
 
@@ -79,16 +78,10 @@ def tuning_alone(key: TuningKey) -> Iterator[None]:
 def store_tuned(key: TuningKey, values: dict[str, Any]) -> bool:
     """Keep ``values``, JSON, for next time; False where the disk refuses."""
     text = json.dumps({"schema": SCHEMA, "key": asdict(key), "values": values})
-    partial = key.file.with_name(f".{key.file.name}.{os.getpid()}-{token_hex(4)}")
     try:
-        partial.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text + "\n")
-        partial.replace(key.file)
+        return write_shared(key.file, f"{text}\n".encode(), replaces=True)
     except OSError:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
         return False
-    return True
 
 
 def load_tuned(key: TuningKey) -> dict[str, Any] | None:

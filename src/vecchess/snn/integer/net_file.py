@@ -11,7 +11,6 @@ Decision 37.
 """
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from vecchess.config import DEFAULT_NET
-from vecchess.errors import DataError, FileMissing, NetworkError, write_error
-from vecchess.runtime.atomic_write import open_new
+from vecchess.errors import DataError, FileMissing, NetworkError
+from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import MOST_BYTES, clip_line, is_schema, parse_json, parse_json_object
 from vecchess.snn.integer.bounds import check_bounds
@@ -61,16 +60,7 @@ def save_net(net: IntegerNet, path: Path) -> None:
     data = save(tensors_of(net), {METADATA_KEY: json.dumps(description, sort_keys=True)})
     if _header_size(data) > MOST_BYTES:
         raise NetworkError(f"cannot write network {path}: its calibration is too long")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open_new(temporary) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise write_error(f"cannot write network {path}", error, NetworkError) from None
+    write_atomically(path, data, mistake=NetworkError)
 
 
 def net_path(net: str | Path) -> Path:
@@ -81,6 +71,11 @@ def net_path(net: str | Path) -> Path:
     path = Path(net)
     is_hub = (path / HUB_CONFIG).is_file() and (path / HUB_WEIGHTS).is_file()
     return path / HUB_WEIGHTS if is_hub else path
+
+
+def nets_in(folder: Path) -> list[Path]:
+    """The network files in ``folder`` by name, without those that are being written."""
+    return sorted(folder.glob(f"[!.]*{SUFFIX}"))
 
 
 def load_net(net: str | Path) -> IntegerNet:
@@ -137,7 +132,7 @@ def missing_net(path: Path, names: Iterable[str] = ()) -> NetworkError:
     if not path.is_dir():
         also = f", nor a network of that name ({', '.join(names)})" if names else ""
         return NetworkError(f"there is no network file {path}{also}")
-    nets = [*path.glob(f"nets/*{SUFFIX}"), *path.glob(f"*{SUFFIX}")]
+    nets = [*nets_in(path / "nets"), *nets_in(path)]
     if not nets:
         return NetworkError(f"{path} is a folder, not a network file")
     newest = max(nets, key=lambda net: net.stat().st_mtime)
