@@ -1,5 +1,6 @@
 """Triton kernels against the reference, to the bit: compiled on a GPU, otherwise interpreted."""
 
+import gc
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -328,19 +329,48 @@ def test_meters_count_slots_that_work_and_not_answers_on_their_way() -> None:
     assert 0 < counters.busy_ns == backend.kernel_ns
 
 
-@pytest.mark.parametrize("steps", [0, 1, 3])
-def test_what_an_interrupted_engine_left_is_no_part_of_the_next(steps: int) -> None:
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("steps", "is_counted"), [(0, True), (1, True), (2, True), (3, True), (2, False), (3, False)]
+)
+def test_what_an_interrupted_engine_left_is_no_part_of_the_next(
+    steps: int, is_counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether Ctrl-C came after its last launch or before that was counted."""
     wanted, found, some = ask(6), ask(6), np.arange(3, dtype=np.int32)
     backend = CudaBackend(_net(time_steps=2), 4, ExitRule(), DEVICE)
     backend.admit(some, ask(3), some)
-    for _ in range(steps):
-        backend.advance()
+    for step in range(steps):
+        with monkeypatch.context() as context:
+            if step == steps - 1 and not is_counted:
+                context.setattr(backend._streams, "end_step", lambda: None)
+            backend.advance()
     answer_all(backend, found)
+    assert int(backend._state.tick) == backend._streams.num_steps
     answer_all(open_backend("reference", _net(time_steps=2), 4, ExitRule()), wanted)
     assert (wanted.wdl == found.wdl).all()
     assert (wanted.steps == found.steps).all()
     is_legal = np.arange(MAX_MOVES) < wanted.num_legal[:, None]
     assert (wanted.policy == found.policy)[is_legal].all()
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_backend_that_is_dropped_waits_for_its_last_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While its memory is its own; a device that has failed is not waited for."""
+    backend = CudaBackend(_net(time_steps=1), 2, ExitRule(), DEVICE)
+    state, waited = weakref.ref(backend._state), []
+
+    def synchronize(streams: object) -> None:
+        waited.append(state() is not None)
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(type(backend._streams), "synchronize", synchronize)
+    backend.advance()
+    del backend
+    gc.collect()
+    assert waited == [True]
 
 
 def test_the_kernels_of_the_host_are_compiled_when_it_is_opened(
@@ -375,7 +405,7 @@ def test_what_cannot_be_computed_is_refused() -> None:
     with pytest.raises(ConfigError, match="slot"):
         CudaBackend(_net(), 0, ExitRule(), DEVICE)
     plain = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 64))
-    with pytest.raises(ConfigError, match="residual"):
+    with pytest.raises(ConfigError, match=r"residual .*'reference'"):
         CudaBackend(_new(plain), 1, ExitRule(), DEVICE)
     net = _net()
     layer = net.layers["stem"]

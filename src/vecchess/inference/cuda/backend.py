@@ -12,6 +12,8 @@ call n are copied while call n + 1 runs.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from weakref import finalize
 
 import numpy as np
 import torch
@@ -58,7 +60,7 @@ class CudaBackend:
         if num_slots < 1:
             raise ConfigError("a backend needs at least one slot")
         if net.config.kind != "residual":
-            raise ConfigError("backend 'cuda' computes residual networks only; take 'torch'")
+            raise ConfigError("backend 'cuda' computes residual networks only; take 'reference'")
         report = check_bounds(net)
         report.require_exact()
         self.num_slots = num_slots
@@ -68,6 +70,7 @@ class CudaBackend:
         self.late_steps = 0
         is_gpu = self._device.type == "cuda"
         self._streams = (CudaStreams if is_gpu else Streams)(self._device)
+        finalize(self, _wait_for, self._streams)
         self._answered = HostAnswers(num_slots, self._streams.host_tensor)
         self._settled_at: NDArray[np.int64] = self._answered.settled_at.numpy()
         self._staging = [
@@ -132,7 +135,10 @@ class CudaBackend:
         """Free all slots, see ``Backend.clear``."""
         with self._streams.computing():
             self._state.busy.zero_()
+            # an interrupt may have come between a launch and its count
+            self._state.tick.fill_(self._streams.num_steps)
         self._streams.synchronize()
+        self._settled_at[:] = 0
         self._reported = self._streams.finished_steps()
         self._occupied[:] = False
 
@@ -205,3 +211,10 @@ class CudaBackend:
     def _set_scales(self, net: IntegerNet) -> None:
         self.policy_scale = net.policy_scale
         self.value_scale = net.value_scale
+
+
+def _wait_for(streams: Streams) -> None:
+    """Wait for the device before a backend's memory is free for others: kernels of a stream of
+    their own may still write to it. One that has failed writes no more."""
+    with suppress(RuntimeError):
+        streams.synchronize()

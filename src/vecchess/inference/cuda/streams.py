@@ -17,7 +17,7 @@ NUM_BUFFERS = 2
 class Streams:
     """The order of work on the host, for Triton's interpreter: one launch after the other, at once.
 
-    As on a GPU the last step is never reported as finished.
+    The last step is never reported as finished, as on a GPU that is still at work on it.
     """
 
     def __init__(self, device: torch.device) -> None:
