@@ -6,10 +6,10 @@ import torch
 
 from tests.inference.requests import answer, same
 from tests.networks.slots import is_the_same_in_any_slot, served
+from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.errors import NetworkError
 from vecchess.inference.backend_registry import open_backend
 from vecchess.networks.module_net import create_module_net
-from vecchess.networks.step_module import unpacked
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.integer.integer_net import ExitRule
 
@@ -37,7 +37,7 @@ def test_answers_are_those_of_a_plain_loop() -> None:
     """Rounded step by step, in one batch."""
     net = create_module_net(f"{HERE}:leaking?chunk={ROWS}", seed=0)
     requests = random_requests(ROWS, 2, 25)
-    module, planes = net.module(), unpacked(requests.planes)
+    module, planes = net.module(), torch.from_numpy(unpack_planes(requests.planes))
     sums = [torch.zeros(ROWS, 4672), torch.zeros(ROWS, 3)]
     with torch.inference_mode():
         state = module.initial_state(ROWS)

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.errors import NetworkError
 from vecchess.inference.device_errors import device_work
 from vecchess.inference.float_backend import accumulators
@@ -30,7 +31,6 @@ from vecchess.networks.step_module import (
     answer_of,
     check_step_module,
     placement,
-    unpacked,
 )
 from vecchess.runtime.plugin import users_code
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
@@ -80,7 +80,7 @@ class ModuleBackend(StepwiseBackend):
     def admit(self, slots: NDArray[np.int32], requests: Requests, rows: NDArray[np.int32]) -> None:
         """Put the questions of ``rows`` into the free ``slots``, at step 0."""
         super().admit(slots, requests, rows)
-        planes = unpacked(requests.planes[rows]).to(self._device)
+        planes = torch.from_numpy(unpack_planes(requests.planes[rows])).to(self._device)
         for index, members in self._by_chunk(slots):
             places = torch.from_numpy(slots[members].astype(np.int64) % self._chunk)
             self._chunks[index].admit(places.to(self._device), planes[members])

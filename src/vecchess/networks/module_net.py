@@ -248,7 +248,8 @@ def save_module_net(net: ModuleNet, file: Path) -> None:
 
 
 def read_weights(file: Path) -> dict[str, Tensor]:
-    """A state dict, on the CPU; raises NetworkError where ``file`` is missing or damaged."""
+    """A state dict, on the CPU; raises NetworkError where ``file`` is missing or damaged, DataError
+    where it cannot be read."""
     from safetensors import SafetensorError
     from safetensors.torch import load
 

@@ -28,6 +28,7 @@ from vecchess.chess.planes import (
     history_of,
     require_planes_alone,
 )
+from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.config.settings import TypedModel
 from vecchess.errors import NetworkError
 from vecchess.networks.state_nest import Nest, leaves, map_nest
@@ -194,15 +195,10 @@ def check_step_module(
         )
 
 
-def unpacked(planes: NDArray[np.uint64]) -> Tensor:
-    """Bitboards uint64[B, P] -> float32[B, P, 8, 8] of 0 and 1, a1 at [0, 0]."""
-    bits = np.unpackbits(np.ascontiguousarray(planes).view(np.uint8), axis=1, bitorder="little")
-    return torch.from_numpy(bits).float().view(*planes.shape, 8, 8)
-
-
 def example_planes(num_planes: int) -> Tensor:
     """float32[5, P, 8, 8]: positions from the opening to an ending, without those before them."""
-    return unpacked(encode_planes(from_fens(EXAMPLE_FENS), num_planes=num_planes))
+    planes = encode_planes(from_fens(EXAMPLE_FENS), num_planes=num_planes)
+    return torch.from_numpy(unpack_planes(planes))
 
 
 def answer_of(output: Any, num_slots: int, spec: str) -> tuple[Tensor, Tensor, Nest]:

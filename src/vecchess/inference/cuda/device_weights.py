@@ -11,7 +11,7 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import NUM_TAPS, hidden_layers, stem_planes
 
 PLANES_MULTIPLE = 32
-"""Input planes are padded to a multiple of this, see ``admission.PLANES_AT_ONCE``."""
+"""Input planes are padded to a multiple of this, see ``heads.PLANES_AT_ONCE``."""
 LEAST_VALUES = 16
 """Fewest columns of the value layer: matrix units take no fewer."""
 

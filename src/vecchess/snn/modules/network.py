@@ -59,8 +59,8 @@ class NetOutput(NamedTuple):
 class SpikingNet(nn.Module):
     """planes float32[B, 8, 8, planes] of 0 and 1 -> policy and win/draw/loss accumulators.
 
-    Planes are float32[T, B, 8, 8, planes] where the network is rate-coded; see ``coding``. Input
-    words, int64[B, P] or [T, B, P], do as well; inputs of moves are there alone.
+    Planes are float32[T, B, 8, 8, planes] where the network is rate-coded; see ``rate_coding``.
+    Input words, int64[B, P] or [T, B, P], do as well; inputs of moves are there alone.
     """
 
     compiled: bool = True
