@@ -170,3 +170,48 @@ def test_a_leaky_neuron_learns_by_the_same_bits(kind: str) -> None:
         learnt = [parameter.grad for parameter in neuron.parameters()]
         found.append([total.detach(), current.grad, *learnt])
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
+class Begun(nn.Module):
+    """Its neuron begins with a state of the network's own."""
+
+    def __init__(self, mem: torch.Tensor) -> None:
+        super().__init__()
+        self.fc, self.neuron = nn.Linear(25 * 64, 24), snn.Leaky(beta=0.8)
+        self.out, self.num_steps = nn.Linear(24, 4675), STEPS
+        self.mem = mem
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mem, found = (self.mem * 1.0).expand(len(x), -1), []
+        for _ in range(self.num_steps):
+            spikes, mem = self.neuron(self.fc(x.flatten(1)), mem)
+            found.append(self.out(spikes))
+        return torch.stack(found)
+
+
+def first_state(network: nn.Module) -> torch.Tensor:
+    """Of a slot's only neuron."""
+    (state,) = leaves(network.initial_state(1))
+    return state
+
+
+def test_a_first_state_is_that_of_the_weights_now() -> None:
+    """Of loaded ones, and while the check makes them louder; a buffer or a frozen parameter."""
+    network = SnntorchNetwork(Begun(nn.Parameter(torch.full((1, 24), 0.3), False)), STEPS)
+    assert torch.equal(first_state(network), torch.full((1, 24), 0.3))
+    network.check_own_loop(planes())
+    assert torch.equal(first_state(network), torch.full((1, 24), 0.3))
+    with torch.no_grad(), network._louder(2.0):
+        assert torch.equal(first_state(network), torch.full((1, 24), 0.6))
+    assert torch.equal(first_state(network), torch.full((1, 24), 0.3))
+    network.load_state_dict(network.state_dict() | {"net.mem": torch.full((1, 24), 0.9)})
+    assert torch.equal(first_state(network), torch.full((1, 24), 0.9))
+    assert torch.equal(first_state(copy.deepcopy(network)), torch.full((1, 24), 0.9))
+
+
+def test_a_first_state_that_would_not_be_trained_is_refused() -> None:
+    """A parameter, and what is computed of one."""
+    network = SnntorchNetwork(Begun(nn.Parameter(torch.zeros(24))), STEPS)
+    for ask in (lambda: network.initial_state(1), lambda: network.check_own_loop(planes())):
+        with pytest.raises(NetworkError, match=r"would not be trained: make it a buffer"):
+            ask()

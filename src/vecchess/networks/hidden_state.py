@@ -93,6 +93,7 @@ class HiddenStateNetwork(nn.Module, ABC):
         self._loop = loop if hasattr(net, loop) else None
         self._is_served = True
         self._set_loop(1)
+        self.register_load_state_dict_post_hook(_forget_first)  # type: ignore[no-untyped-call]
 
     def initial_state(self, num_slots: int) -> Nest:
         """The state of ``num_slots`` positions before their first step."""
@@ -128,7 +129,7 @@ class HiddenStateNetwork(nn.Module, ABC):
         late = torch.arange(len(planes)) % 2 == 1
         order = torch.arange(len(planes)).flip(0)
         for loudness in LOUDNESS:
-            with _louder(self.net, loudness):
+            with self._louder(loudness):
                 own = self._own_steps(planes, steps)
                 if own is None or not bool(own.isfinite().all()):
                     continue
@@ -138,6 +139,21 @@ class HiddenStateNetwork(nn.Module, ABC):
                     raise NetworkError(
                         f"{name} would be served as another network: {fault}; {causes[0]}"
                     )
+
+    @contextmanager
+    def _louder(self, factor: float) -> Iterator[None]:
+        """The network with its matrices of weights multiplied by ``factor`` meanwhile."""
+        matrices = [] if factor == 1 else [one for one in self.net.parameters() if one.dim() > 1]
+        kept = [matrix.clone() for matrix in matrices]
+        try:
+            for matrix in matrices:
+                matrix.mul_(factor)
+            self._rows = None
+            yield
+        finally:
+            for matrix, before in zip(matrices, kept, strict=True):
+                matrix.copy_(before)
+            self._rows = None
 
     def _own_steps(self, planes: Tensor, steps: int) -> Tensor | None:
         """What the network gives as it is written: [T, S, 4675], or [S, 4675] where it gives one
@@ -268,7 +284,8 @@ class HiddenStateNetwork(nn.Module, ABC):
         self.net.eval()
         planes = torch.ones(1, self.num_planes, 8, 8, device=device)
         self._clear()
-        self._run(planes)
+        with torch.enable_grad():  # a first state that is learnt is seen by its gradient
+            self._run(planes)
         expected, first = self._take(), self._resting()
         self._put(first)
         self._run(planes)
@@ -317,18 +334,9 @@ _UNKNOWN_CAUSE = (
 )
 
 
-@contextmanager
-def _louder(net: nn.Module, factor: float) -> Iterator[None]:
-    """``net`` with its matrices of weights multiplied by ``factor`` meanwhile."""
-    matrices = [] if factor == 1 else [one for one in net.parameters() if one.dim() > 1]
-    kept = [matrix.clone() for matrix in matrices]
-    try:
-        for matrix in matrices:
-            matrix.mul_(factor)
-        yield
-    finally:
-        for matrix, before in zip(matrices, kept, strict=True):
-            matrix.copy_(before)
+def _forget_first(network: HiddenStateNetwork, _keys: Any) -> None:
+    """Have a network find its first state again: its weights are others now."""
+    network._rows = None
 
 
 def _totals(own: Tensor, served: Tensor) -> list[str]:
@@ -343,7 +351,15 @@ def _totals(own: Tensor, served: Tensor) -> list[str]:
 
 
 def spread(first: Tensor, after: Tensor) -> Tensor:
-    """A state's tensor before the first step, a number for all neurons perhaps, as after it."""
+    """A state's tensor before the first step, a number for all neurons perhaps, as after it.
+
+    Raises NetworkError for one that is learnt: slots begin with copies, which pass no gradient on.
+    """
+    if first.requires_grad:
+        raise NetworkError(
+            "the state before the first step follows from parameters and would not be trained: "
+            "make it a buffer, or call requires_grad_(False)"
+        )
     return first.detach().to(after).expand_as(after).clone()
 
 

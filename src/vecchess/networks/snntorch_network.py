@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from vecchess.errors import NetworkError
-from vecchess.networks.hidden_state import HiddenStateNetwork
+from vecchess.networks.hidden_state import HiddenStateNetwork, spread
 from vecchess.networks.state_nest import Nest
 
 Call = tuple[Tensor, ...]
@@ -140,7 +140,7 @@ def _begun(after: Call, first: Call) -> Call:
     given has another shape than the input."""
     if [one.shape for one in first] != [one.shape for one in after]:
         return tuple(map(torch.zeros_like, after))
-    return tuple(one.detach().clone() for one in first)
+    return tuple(map(spread, first, after))
 
 
 def _leave_to_slots(neurons: list[Any]) -> None:
