@@ -245,6 +245,28 @@ def test_few_bytes_that_stand_for_many(tmp_path: Path) -> None:
         read_nir(file)
 
 
+@pytest.mark.parametrize("kind", ["array", "group", "soft", "external"])
+def test_an_array_of_several_names_is_refused(kind: str, tmp_path: Path) -> None:
+    """nir would read it once for each of them: few bytes that stand for many again."""
+    import h5py
+
+    file = tmp_path / "linked.nir"
+    nir.write(file, graph_of("plain"))
+    with h5py.File(file, "r+") as linked:
+        weight = "/node/nodes/conv1/weight"
+        names = {
+            "array": linked[weight],
+            "group": linked["/"],
+            "soft": h5py.SoftLink(weight),
+            "external": h5py.ExternalLink("other.nir", weight),
+        }
+        linked["/node/nodes/conv1/again"] = names[kind]
+    with pytest.raises(
+        NetworkError, match=r"linked\.nir has a second name for an array or a group"
+    ):
+        read_nir(file)
+
+
 def test_the_library_is_named_where_it_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 import importlib.util
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vecchess.errors import NetworkError, missing_library
 from vecchess.export.atomic_output import binary_file
@@ -75,11 +75,26 @@ def require_nir() -> None:
 
 
 def _require_small(path: Path) -> None:
-    """Raise NetworkError for a file whose arrays would not fit: a few bytes may stand for many."""
+    """Raise NetworkError for a file whose arrays would not fit: a few bytes may stand for many, and
+    nir reads an array once for each of its names."""
     import h5py
 
-    sizes: list[int] = []
+    def place(item: Any) -> int:
+        return int(h5py.h5o.get_info(item.id).addr)
+
+    total = 0
     with h5py.File(path, "r") as file:
-        file.visititems(lambda _, item: sizes.append(int(getattr(item, "nbytes", 0))))
-    if sum(sizes) > MOST_BYTES:
-        raise NetworkError(f"holds {sum(sizes):,} bytes, more than {MOST_BYTES:,}")
+        groups = [file["/"]]
+        seen = {place(groups[0])}
+        while groups:
+            group = groups.pop()
+            for name in group:
+                is_link = not isinstance(group.get(name, getlink=True), h5py.HardLink)
+                if is_link or place(group[name]) in seen:
+                    raise NetworkError("has a second name for an array or a group")
+                seen.add(place(group[name]))
+                if isinstance(group[name], h5py.Group):
+                    groups.append(group[name])
+                total += int(getattr(group[name], "nbytes", 0))
+                if total > MOST_BYTES:
+                    raise NetworkError(f"holds {total:,} bytes, more than {MOST_BYTES:,}")
