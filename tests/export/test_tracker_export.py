@@ -9,7 +9,7 @@ import pytest
 
 from vecchess.errors import ConfigError, DataError
 from vecchess.export.tracker_export import export_tracker, run_points
-from vecchess.store.metrics import MetricsLog
+from vecchess.store.metrics import METRICS_FILE, MetricsLog
 
 
 @pytest.fixture
@@ -127,6 +127,24 @@ def test_what_cannot_be_logged(run: Path, tmp_path: Path, monkeypatch: pytest.Mo
         export_tracker(run, "wandb", "chess")
     with pytest.raises(ConfigError, match=r"is no run with measurements: it has no metrics\.jsonl"):
         export_tracker(tmp_path, "wandb", "chess")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{}",
+        '{"kind": "learn", "time_unix": 1.0, "loss": 1.0}',
+        '{"kind": "learn", "time_unix": 1.0, "loss": 1.0, "step": "x"}',
+        '{"kind": "learn", "time_unix": 1.0, "loss": 1.0, "step": null}',
+        '{"kind": "learn", "time_unix": 1.0, "loss": 1.0, "step": 1e400}',
+        '{"kind": "learn", "time_unix": 1.0, "loss": 1%s, "step": 1}' % ("0" * 400),
+    ],
+)
+def test_a_damaged_log_is_one_line(run: Path, line: str) -> None:
+    with (run / METRICS_FILE).open("a") as log:
+        log.write(f"{line}\n")
+    with pytest.raises(DataError, match=r"^line 5 of .*metrics\.jsonl is damaged: "):
+        export_tracker(run, "trackio", "chess")
 
 
 def test_an_error_of_the_library_is_one_line(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,14 +64,29 @@ def export_tracker(run: Path, tracker: str, project: str) -> int:
 
 
 def run_points(run: Path) -> Iterator[Points]:
-    """The points of each line of a run's log, in order; lines without a number are left out."""
-    for line in read_metrics(run):
-        kind = str(line["kind"])
-        group = TAG_OF_KIND.get(kind, kind)
-        step = line["games"] if kind == THROUGHPUT else line["step"]
-        facts = {name: value for name, value in line.items() if name not in HEAD}
-        if values := dict(scalars(_tag(group, line), facts)):
-            yield Points(group, values, int(step), float(line["time_unix"]))
+    """The points of each line of a run's log, in order; lines without a number are left out.
+
+    Raises DataError for a damaged line.
+    """
+    for number, line in enumerate(read_metrics(run), 1):
+        try:
+            points = _points(line)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            where = f"line {number} of {run / METRICS_FILE}"
+            reason = f"{type(error).__name__}: {error}"
+            raise DataError(clip_line(f"{where} is damaged: {reason}")) from None
+        if points.values:
+            yield points
+
+
+def _points(line: Mapping[str, Any]) -> Points:
+    """The numbers of a line, none perhaps."""
+    kind = str(line["kind"])
+    group = TAG_OF_KIND.get(kind, kind)
+    step = line["games"] if kind == THROUGHPUT else line["step"]
+    facts = {name: value for name, value in line.items() if name not in HEAD}
+    values = dict(scalars(_tag(group, line), facts))
+    return Points(group, values, int(step), float(line["time_unix"]))
 
 
 def _tag(group: str, line: Mapping[str, Any]) -> str:
