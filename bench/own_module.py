@@ -21,11 +21,12 @@ from torch import nn
 from vecchess.bench.entrants import CHECKED, CONTINUOUS, FIXED, OwnEntrant, open_own, unanswered
 from vecchess.bench.inference import prepared, row, torch_set_up
 from vecchess.bench.paired_timing import Count, Laps, core_share, ratio, time_in_turns
+from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.config.bench_settings import InferenceBench
 from vecchess.inference.requests import Requests
 from vecchess.networks.module_net import ModuleNet, create_module_net
 from vecchess.networks.step_function import exact_convolutions
-from vecchess.networks.step_module import StepModule, unpacked
+from vecchess.networks.step_module import StepModule
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 
@@ -49,7 +50,7 @@ class ModuleLoop(OwnEntrant):
     def turn(self) -> Count:
         """One batch."""
         rows = self.batches.take(self._num_rows)
-        planes = unpacked(self.requests.planes[rows]).to(self._device)
+        planes = torch.from_numpy(unpack_planes(self.requests.planes[rows])).to(self._device)
         legal = np.minimum(self.requests.legal[rows].astype(np.int64), NUM_ACTIONS - 1)
         moves = torch.from_numpy(legal).to(self._device)
         state, policies = self._module.initial_state(len(rows)), []

@@ -28,9 +28,9 @@ from examples.snntorch_rate_coded.tutorial_network import TutorialNetwork
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.config import TrainConfig, build
 from vecchess.networks.module_net import ModuleNet, create_module_net
-from vecchess.networks.step_module import unpacked
 from vecchess.runtime.freed_memory import keep_freed_memory
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow
@@ -60,7 +60,7 @@ class PlainLoop:
 
     def __call__(self, samples: Samples[Tensor]) -> None:
         """One update."""
-        planes = unpacked(samples.planes.numpy().view(np.uint64))
+        planes = torch.from_numpy(unpack_planes(samples.planes.numpy().view(np.uint64)))
         legal, is_move = samples.legal.long(), torch.arange(MAX_MOVES) < samples.num_legal[:, None]
         target = torch.zeros(len(planes), NUM_ACTIONS)
         target.scatter_add_(1, legal, samples.policy * is_move)

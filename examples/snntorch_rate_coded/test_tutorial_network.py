@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from tests.networks.slots import is_the_same_in_any_slot, served
 
+from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.networks.module_net import create_module_net
-from vecchess.networks.step_module import unpacked
 from vecchess.selfplay.worker.random_requests import random_requests
 
 NET, ROWS = "module:examples.snntorch_rate_coded.served:make?steps=4", 8
@@ -24,7 +24,7 @@ def test_answers_are_those_of_the_networks_own_loop() -> None:
     for neuron in (own.lif1, own.lif2, own.lif3):
         del neuron.reset_mem  # the adapter's
     requests = random_requests(ROWS, 2, 25)
-    _, outcomes = own(unpacked(requests.planes))
+    _, outcomes = own(torch.from_numpy(unpack_planes(requests.planes)))
     expected = (outcomes * 2.0**net.unit_bits).round().sum(0).numpy().astype(np.int32)
     _, wdl, steps = served(f"{NET}&chunk={ROWS}", ROWS, list(range(ROWS)), ROWS)
     assert (steps == 4).all()  # the exit rule's fewest, and T

@@ -15,8 +15,8 @@ from examples.spikformer.served import make
 from examples.spikformer.spikformer import SelfAttention, Spikformer
 from spikingjelly.activation_based import functional
 
+from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.networks.module_net import create_module_net
-from vecchess.networks.step_module import unpacked
 from vecchess.selfplay.worker.random_requests import random_requests
 
 ROWS = 32  # as many as a chunk
@@ -30,7 +30,7 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> str:
     for part in module.modules():
         if isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d):
             part.momentum = 0.5
-    planes = unpacked(random_requests(32, 3, 25).planes)
+    planes = torch.from_numpy(unpack_planes(random_requests(32, 3, 25).planes))
     with torch.no_grad():
         for _ in range(6):
             state = module.initial_state(32)
@@ -52,7 +52,7 @@ def test_answers_are_those_of_the_networks_own_loop(net: str) -> None:
     own = Spikformer(4, 32).eval()
     own.load_state_dict({name[len("net.") :]: tensor for name, tensor in value.tensors.items()})
     requests = random_requests(ROWS, 2, 25)
-    _, outcomes = own(unpacked(requests.planes))
+    _, outcomes = own(torch.from_numpy(unpack_planes(requests.planes)))
     assert outcomes[-1].std(0).min() > 0  # it spikes
     units = (outcomes * 2.0**value.unit_bits).round().cumsum(0).numpy().astype(np.int32)
     _, wdl, steps = served(net, ROWS, list(range(ROWS)), ROWS)
