@@ -184,9 +184,8 @@ def _train(
         push = push_of(run.path, ranks.is_main, reporter.report_line, stop)
 
         def share() -> None:
-            with ranks.timeout(FILES_TIMEOUT_S):
+            with ranks.leaving_together(FILES_TIMEOUT_S):
                 push()
-                ranks.barrier()
 
         share()
         trainer.train(source, state.save, share)
@@ -235,7 +234,7 @@ def _open_trainer(
         reporter.report_line(f"neurons learn in torch's own operators, which is slower: {obstacle}")
     if line := note_on_idle(config, ranks.world_size):
         reporter.note(line)
-    with ranks.timeout(FILES_TIMEOUT_S):
+    with ranks.leaving_together(FILES_TIMEOUT_S):
         data = _recorded_games(config, copies, ranks, reporter) if config.data else None
         is_supervised = config.objective == "supervised" and data is not None
         loader = BatchLoader(
@@ -258,7 +257,6 @@ def _open_trainer(
             display = ProgressDisplay(console, quiet)
             player = _open_player(stack, trainer, devices, display)
             source = SelfplaySource(config, copies, ranks, stop, player, len(data or ()))
-        ranks.barrier()
     return trainer, source
 
 

@@ -204,6 +204,18 @@ def sum_that_hangs(one: Ranks) -> None:
     one._control.wait_for(lambda: bool(time.sleep(0.01)), 0.5, "a sum over ranks")
 
 
+def test_ranks_leave_a_block_together(meeting: Meeting) -> None:
+    """One that has long work in it is waited for there, and no longer by what follows."""
+
+    def push_first(one: Ranks) -> Heartbeat:
+        with one.leaving_together(5.0):
+            time.sleep(0.8 * one.is_main)
+        return one.heartbeat("", True)
+
+    ranks = meeting.of(2, timeout_s=0.1)
+    assert on_all(ranks, push_first) == [Heartbeat("", True)] * 2
+
+
 def test_a_rank_that_does_not_come_to_a_sum_is_named(meeting: Meeting) -> None:
     ends = on_all(meeting.of(3)[:2], sum_that_hangs)
     assert [type(error) for error in ends] == [RankLost, RankLost]

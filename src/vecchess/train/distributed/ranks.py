@@ -187,6 +187,14 @@ class Ranks:
             self._timeout_s = before
 
     @contextmanager
+    def leaving_together(self, timeout_s: float) -> Iterator[None]:
+        """As ``timeout``, and no rank leaves the block before all have come to its end: for work of
+        some ranks that takes longer than the others wait."""
+        with self.timeout(timeout_s):
+            yield
+            self.barrier()
+
+    @contextmanager
     def sharing_errors(self) -> Iterator[None]:
         """Let an error that leaves the block on one rank end all ranks, with one exit code.
 
