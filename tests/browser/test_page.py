@@ -12,7 +12,7 @@ from threading import Thread
 
 import chess
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.engine import played_run, require_engine
 from vecchess.browser.export_web import export_web
@@ -111,15 +111,21 @@ def _legal(page: Page) -> list[str]:
     return [board.san(move) for move in board.legal_moves]
 
 
+def _kept_page(context: BrowserContext, address: str) -> Page:
+    """The page once its service worker has its files."""
+    page = context.new_page()
+    page.goto(f"{address}/chess/")
+    page.wait_for_selector("cg-board piece")
+    page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
+    page.reload()
+    page.wait_for_selector("cg-board piece")
+    return page
+
+
 def test_it_opens_without_a_network(browser: Browser, folder: Path) -> None:
     with served(folder.parent) as address:
         context = browser.new_context()
-        page = context.new_page()
-        page.goto(f"{address}/chess/")
-        page.wait_for_selector("cg-board piece")
-        page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
-        page.reload()
-        page.wait_for_selector("cg-board piece")
+        page = _kept_page(context, address)
     page.reload()  # nobody serves any more
     page.wait_for_selector("cg-board piece")
     play(page, "d4")
@@ -133,12 +139,7 @@ def test_who_comes_back_gets_the_page_of_a_later_export(
     shutil.copytree(folder, tmp_path / "chess")
     with served(tmp_path) as address:
         context = browser.new_context()
-        page = context.new_page()
-        page.goto(f"{address}/chess/")
-        page.wait_for_selector("cg-board piece")
-        page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
-        page.reload()
-        page.wait_for_selector("cg-board piece")
+        page = _kept_page(context, address)
         assert page.evaluate("navigator.serviceWorker.controller !== null")
         index = tmp_path / "chess" / "index.html"
         index.write_text(index.read_text().replace("</head>", "<meta name=later></head>"))
