@@ -84,8 +84,8 @@ def test_an_int8_learner_is_what_acted(objective: str, played: GameRecords) -> N
 def test_a_game_that_goes_on_is_no_draw(objective: str, played: GameRecords) -> None:
     """Its result, 0 until it ends, teaches nothing: the value at the cut does."""
     batch = batch_of(played)
-    won = batch._replace(outcome=torch.ones_like(batch.outcome))
-    both = [normalise(config_of(objective), Alone(), rows).advantage for rows in (batch, won)]
+    others = batch._replace(outcome=(torch.arange(BATCH) % 3 - 1).to(batch.outcome.dtype))
+    both = [normalise(config_of(objective), Alone(), rows).advantage for rows in (batch, others)]
     assert torch.equal(*both)
     expected = batch.advantage - batch.advantage.mean()
     assert torch.allclose(both[0], expected / expected.std(correction=0), atol=1e-5)
