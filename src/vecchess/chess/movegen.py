@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.attacks import (
-    bishop_attacks,
+    BISHOP,
+    ROOK,
     danger,
     en_passant_takers,
+    line_attacks,
     pawn_attacks,
-    rook_attacks,
 )
 from vecchess.chess.bitboards.bits import load, store16, tz
 from vecchess.chess.bitboards.move_lists import EMIT_SLACK, emit8, emit16
@@ -71,8 +72,8 @@ def generate_moves(tables: Any, position: Any, moves: Any) -> Any:
         if checkers & (checkers - _ONE) != _ZERO:
             targets = _ZERO
     end = _knights(tables, _U(moves), knights & own & ~(straight | slant), targets)
-    end = _sliders(tables, end, diagonal & own & ~straight, slant, targets, occupied, False)
-    end = _sliders(tables, end, orthogonal & own & ~slant, straight, targets, occupied, True)
+    end = _sliders(tables, end, diagonal & own & ~straight, slant, targets, occupied, BISHOP)
+    end = _sliders(tables, end, orthogonal & own & ~slant, straight, targets, occupied, ROOK)
     end = _pawns(end, pawns & own, straight, slant, targets, occupied, their)
     attacked = danger(tables, own, their, pawns, knights, diagonal, orthogonal, kings)
     king_targets = load(tables, lookup.KING + king) & ~(own | attacked)
@@ -105,15 +106,12 @@ def _knights(tables: Any, end: Any, knights: Any, targets: Any) -> Any:
 
 @inline
 def _sliders(
-    tables: Any, end: Any, men: Any, pins: Any, targets: Any, occupied: Any, straight: Any,
+    tables: Any, end: Any, men: Any, pins: Any, targets: Any, occupied: Any, kind: Any,
 ) -> Any:  # fmt: skip
     """Moves along lines of one kind; ``men`` has none that is pinned on the other kind."""
     while men != _ZERO:
         square, bit = _U(tz(men)), men & (~men + _ONE)
-        if straight:
-            reach = rook_attacks(tables, square, occupied) & targets
-        else:
-            reach = bishop_attacks(tables, square, occupied) & targets
+        reach = line_attacks(tables, square, occupied, kind) & targets
         reach &= pins if bit & pins != _ZERO else _ALL
         end = emit16(end, reach, _STEP, square)
         men &= men - _ONE

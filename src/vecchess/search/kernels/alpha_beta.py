@@ -18,17 +18,12 @@ from vecchess.chess.make import make_move_into
 from vecchess.chess.movegen import MOVE_BUFFER, generate_moves, legal_moves
 from vecchess.chess.position import (
     CASTLING,
-    DIAGONAL,
-    KINGS,
-    KNIGHTS,
-    ORTHOGONAL,
-    OWN,
-    PAWNS,
     RANK_6,
     Positions,
     balance_of,
     checked,
     copy_position,
+    pieces_of,
 )
 from vecchess.jit import inline, kernel, part
 from vecchess.shapes import POSITION_WORDS
@@ -130,8 +125,8 @@ def _update(frames: Any, level: Any, score: Any, scores: Any, index: Any) -> Non
 def _is_quiet(board: Any, move: Any) -> Any:
     """True for a move that neither takes nor promotes. Any man's move to the en-passant square
     counts as a capture."""
-    occupied = load(board, PAWNS) | load(board, KNIGHTS) | load(board, DIAGONAL)
-    occupied |= load(board, ORTHOGONAL) | load(board, KINGS)
-    targets = (occupied & ~load(board, OWN)) | (load(board, CASTLING) & RANK_6)
+    own, pawns, knights, diagonal, orthogonal, kings = pieces_of(board)
+    occupied = pawns | knights | diagonal | orthogonal | kings
+    targets = (occupied & ~own) | (load(board, CASTLING) & RANK_6)
     takes = targets & _ONE << _U(move >> 6 & 63)
     return takes == _ZERO and move >> 12 == 0
