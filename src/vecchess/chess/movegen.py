@@ -26,6 +26,7 @@ from vecchess.chess.position import (
     CASTLING,
     FILE_A,
     FILE_H,
+    POSITION_BYTES,
     RANK_1,
     RANK_3,
     RANK_6,
@@ -40,6 +41,7 @@ from vecchess.shapes import MAX_MOVES
 
 MOVE_BUFFER = 256
 """Capacity of a move list: 218 moves, and the items that ``emit16`` writes past the end."""
+MOVES_BYTES = 2 * MOVE_BUFFER
 _ANY_BOARD = 64 * 27 + EMIT_SLACK
 """Room for the moves of boards that no game leads to, so that they can be refused."""
 _U = np.uint64
@@ -172,7 +174,7 @@ def _castling(
 def _legal_moves(tables, positions, num_positions, room, buffer, moves, num_moves, checks):  # type: ignore[no-untyped-def]
     """Returns the first position with more than MAX_MOVES moves, or -1."""
     for index in range(num_positions):
-        packed = generate_moves(tables, positions + index * 64, room)
+        packed = generate_moves(tables, positions + index * POSITION_BYTES, room)
         count = packed & 0xFFFF
         num_moves[index], checks[index] = count, packed >> 16
         if count > MAX_MOVES:

@@ -74,6 +74,7 @@ from vecchess.chess.position import (
     FILE_A,
     FILE_H,
     PIECE_VALUES,
+    POSITION_BYTES,
     RANK_1,
     RANK_6,
     RANK_8,
@@ -233,7 +234,7 @@ def _write_positions(position: Any, past: Any, repetitions: Any, words: Any) -> 
     copy_position(position, words)
     mark_repeated(words, repetitions)
     for plies in range(1, MOST_POSITIONS):
-        copy_position(earlier_position(position, past, plies), words + plies * 8 * POSITION_WORDS)
+        copy_position(earlier_position(position, past, plies), words + plies * POSITION_BYTES)
 
 
 @inline
@@ -283,7 +284,7 @@ def _both(planes: Any, kind: Any, men: Any, own: Any) -> None:
 def _encode(tables, positions, num_positions, repetitions, checks, past, planes):  # type: ignore[no-untyped-def]
     num_planes = planes.shape[1]
     for index in range(num_positions):
-        position = positions + index * 64
+        position = positions + index * POSITION_BYTES
         row = np.int64(planes.ctypes.data) + index * 8 * num_planes
         before, seen = past + index * PAST_BYTES, repetitions[index]
         write_inputs(tables, position, before, seen, checks[index], num_planes, row)

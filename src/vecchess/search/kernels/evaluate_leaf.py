@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.chess.action import move_to_action, write_actions
+from vecchess.chess.action import LEGAL_BYTES, move_to_action, write_actions
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.attacks import BISHOP, ROOK, line_attacks
 from vecchess.chess.bitboards.bits import load, load_u16, popcount, tz
@@ -27,7 +27,6 @@ from vecchess.chess.position import (
     pieces_of,
 )
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, is_dead, plies_since_repeated, push_key
-from vecchess.inference.requests import LEGAL_BYTES
 from vecchess.jit import inline, part, paste
 from vecchess.search.kernels.backup import back_up, propagate_proof, utility_of
 from vecchess.search.kernels.evaluation_cache import prefetch_evaluation, probe_evaluation
