@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from vecchess.config import SelfplayConfig
 from vecchess.inference.cuda import backend as cuda_backend
 from vecchess.inference.cuda import streams
-from vecchess.runtime.devices import Share
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.mover import Mover
 from vecchess.selfplay.games.search_mover import SearchMover
@@ -211,7 +210,8 @@ def _server(options: argparse.Namespace) -> SelfplayServer:
     config = SelfplayConfig.model_validate({"slots": slots, "tree": tree})
     pool = GameIdPool()
     pool.add(IdSet([(0, ENDLESS)]))
-    make_mover = mover_factory(config, backend, "stub", Share(slots, 2 * slots, movers, 1))
+    scales = backend.policy_scale, backend.value_scale
+    make_mover = mover_factory(config, "stub", scales, backend.time_steps)
     return SelfplayServer(backend, make_mover, SIZES.num_planes, 2 * slots, movers, pool, net)
 
 

@@ -25,6 +25,7 @@ from vecchess.runtime.devices import parse_gpus
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.worker.networks import configured_network, store_configured_net
 from vecchess.selfplay.worker.precompile import Precompiler
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 
 SCHEMA = 1
@@ -132,7 +133,7 @@ def main() -> None:
             net = store_configured_net(configured_network(config), run)
             warmup.finish(net)
         with Supervisor(config, run, parse_gpus(config.gpus), killer) as campaign:
-            campaign.play(net, range(ENDLESS))
+            campaign.play(net, IdSet([(0, ENDLESS)]))
         recorded = campaign.ledger.num_recorded
     slowest = max(death["full_speed_after_s"] for death in killer.deaths)
     lost = [re.findall(r"(\d[\d,]*) unfinished games", note) for note in killer.notes]

@@ -23,6 +23,7 @@ from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.worker.networks import configured_network, store_configured_net
 from vecchess.selfplay.worker.precompile import Precompiler
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 
 SCHEMA = 1
@@ -101,7 +102,7 @@ def main() -> int:
             warmup.finish(net)
         devices = parse_gpus(config.gpus)
         with StopSignals() as stops, Supervisor(config, run, devices, sampler, stops) as supervisor:
-            result = supervisor.play(net, range(config.games))
+            result = supervisor.play(net, IdSet([(0, config.games)]))
         shards = len(list(run.games.glob("*.npz")))
     found = {
         name: deviation(samples, options.settle_s) for name, samples in sampler.samples.items()

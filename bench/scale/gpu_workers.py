@@ -36,6 +36,7 @@ from vecchess.selfplay.supervisor.worker_throughput import (
     combined_throughput,
     throughput_between,
 )
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import pin_run
 
@@ -112,7 +113,7 @@ def measured(options: argparse.Namespace, slower: float) -> dict[str, Any]:
         run.create()
         pin_run(run, config)
         with Supervisor(config, run, [CPU] * options.workers, watcher) as supervisor:
-            supervisor.play(CONSTANT_NET, range(ENDLESS))
+            supervisor.play(CONSTANT_NET, IdSet([(0, ENDLESS)]))
     load = watcher.load
     return {
         "times_slower": slower,

@@ -30,6 +30,7 @@ from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
 from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import read_numbers
 from vecchess.store.status_file import StatusWriter
@@ -145,7 +146,7 @@ def _play(run: RunFolder, words: Path, count: int, rates: Rates, watcher: Clockw
     ):
         display = ProgressDisplay(Console(stderr=True), quiet=True)
         watcher.inner = StatusWatcher(display, status, loads.write)
-        return supervisor.play(CONSTANT_NET, range(ENDLESS)).restarts
+        return supervisor.play(CONSTANT_NET, IdSet([(0, ENDLESS)])).restarts
 
 
 def _seen_by_workers(words: list[dict[str, Any]]) -> dict[str, Any]:

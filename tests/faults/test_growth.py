@@ -24,6 +24,7 @@ from vecchess.selfplay.supervisor import status_watcher as chronicles
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.store import status_file as statuses
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.status_file import StatusWriter
@@ -91,7 +92,7 @@ def test_generations_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mo
     ):
 
         def generation(number: int) -> None:
-            result = supervisor.play(files[number % 2], range(4 * number, 4 * number + 4))
+            result = supervisor.play(files[number % 2], IdSet([(4 * number, 4 * number + 4)]))
             assert result.stats.games == 4
 
         assert_nothing_grows(generation, warm=4, times=8)

@@ -14,7 +14,6 @@ from vecchess.export.pgn_export import recorded_pgn
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend
 from vecchess.inference.requests import Requests
-from vecchess.runtime.devices import Share
 from vecchess.selfplay.games.finished_games import FinishedGames, finished_records
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
@@ -79,8 +78,8 @@ def server_of(
 ) -> SelfplayServer:
     """A server without numbers of games to play; the network has so many input ``planes``."""
     config = SelfplayConfig(game=game, tree=tree, seed=seed)
-    share = Share(backend.num_slots, seats, movers, 1)
-    make_mover = mover_factory(config, backend, "net", share, seating)
+    scales = backend.policy_scale, backend.value_scale
+    make_mover = mover_factory(config, "net", scales, backend.time_steps, seating)
     return SelfplayServer(backend, make_mover, planes, seats, movers, GameIdPool())
 
 

@@ -110,7 +110,7 @@ def test_a_run_is_compacted_and_pruned_while_it_plays(
     notes.do = compact_now
     for games in (60, 100):
         with Supervisor(config, run, [CPU], notes) as supervisor:
-            result = supervisor.play("constant", range(games))
+            result = supervisor.play("constant", IdSet([(0, games)]))
         assert (result.stats.games, supervisor.assigner.restarts) == (games, 0)
     manifest = run.manifest()
     assert manifest.ids == IdSet([(0, 100)])

@@ -17,6 +17,7 @@ from vecchess.runtime.progress import ProgressDisplay
 from vecchess.selfplay.supervisor import status_watcher
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
 from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.status_file import StatusWriter
 
@@ -61,7 +62,7 @@ def test_every_kind_of_display_sees_a_run(
     with live, StatusWriter(run, "selfplay") as status:
         watchers = [StatusWatcher(one, status, lambda line: None) for one in displays]
         with Supervisor(config, run, [CPU] * 2, Watchers(*watchers)) as supervisor:
-            assert supervisor.play(saved(tmp_path, network(1)), range(32)).stats.games == 32
+            assert supervisor.play(saved(tmp_path, network(1)), IdSet([(0, 32)])).stats.games == 32
     assert_a_terminal_sees_every_worker(terminal.getvalue(), tree is SEARCHED)
     assert_lines_tell_how_it_goes(log.getvalue().splitlines(), tree is SEARCHED)
     assert "plies/s" not in quiet.getvalue()  # kernels may have been compiled, which it tells

@@ -73,7 +73,7 @@ def played(
     pin_run(run, config)
     run.config.write_text(to_toml(config))
     with Supervisor(config, run, [CPU], notes) as campaign:
-        result = campaign.play(net, range(NUM_GAMES))
+        result = campaign.play(net, IdSet([(0, NUM_GAMES)]))
     return run, notes, result.restarts
 
 

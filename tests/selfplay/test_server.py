@@ -3,7 +3,6 @@ import pytest
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig, SelfplayConfig
 from vecchess.inference.builtin import ConstantBackend
-from vecchess.runtime.devices import Share
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import MoverThread, SelfplayServer
 from vecchess.selfplay.worker.setup import mover_factory
@@ -18,7 +17,8 @@ def server_of(
     pool.add(IdSet([(0, num_games)]))
     backend = ConstantBackend(seats)
     backend.is_asynchronous = is_asynchronous  # type: ignore[attr-defined]
-    make_mover = mover_factory(config, backend, "net", Share(seats, seats, movers, 1))
+    scales = backend.policy_scale, backend.value_scale
+    make_mover = mover_factory(config, "net", scales, backend.time_steps)
     return SelfplayServer(backend, make_mover, NUM_PLANES, seats, movers, pool)
 
 

@@ -21,7 +21,7 @@ from vecchess.errors import NetworkError
 from vecchess.runtime.devices import CPU
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor import supervisor as supervisor_module
-from vecchess.selfplay.supervisor.supervisor import Supervisor, as_ids
+from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.snn.create import create_sized
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import ShardEntry
@@ -89,7 +89,7 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
     log = RunLog(run.path)
     with Supervisor(config, run, [CPU, CPU], notes, log_event=log.write) as supervisor:
         assert supervisor.workers == {}
-        first = supervisor.play(files[0], range(16))
+        first = supervisor.play(files[0], IdSet([(0, 16)]))
         pids = [worker.pid for worker in supervisor.workers.values()]
         second = supervisor.play(files[1], IdSet([(16, 24), (far, far + 8)]))
         assert [worker.pid for worker in supervisor.workers.values()] == pids
@@ -98,17 +98,17 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
 
         os.kill(pids[0], signal.SIGKILL)
         supervisor.workers[0].kill()
-        third = supervisor.play(files[0], range(32, 40))
+        third = supervisor.play(files[0], IdSet([(32, 40)]))
         assert (third.restarts, third.stats.games) == (1, 8)
         assert "killed by SIGKILL; possibly out of memory; 0 unfinished" in notes.deaths[0]
 
         notes.do = crash_one
-        fourth = supervisor.play(files[1], range(100, 160))
+        fourth = supervisor.play(files[1], IdSet([(100, 160)]))
         assert (fourth.restarts, fourth.stats.games, fourth.stopped_by) == (1, 60, "")
         workers = list(supervisor.workers.values())
         other = create_sized(network(1).config.model_copy(update={"blocks": 1}), 1)
         with pytest.raises(NetworkError, match="other sizes"):
-            supervisor.play(saved(tmp_path, other), range(160, 164))
+            supervisor.play(saved(tmp_path, other), IdSet([(160, 164)]))
         assert (supervisor.workers, supervisor.ledger.num_recorded) == ({}, 0)
     assert not any(worker.is_alive for worker in workers)
     assert_the_log_keeps_why_a_worker_crashed(run, files)
@@ -187,7 +187,7 @@ def test_a_generation_is_stopped_and_gone_on_with(
             return "the others wait" if supervisor.ledger.num_recorded else ""
 
         notes.do = lambda supervisor: left.append(supervisor.remaining_s)
-        result = supervisor.play(files[0], range(MOST_GAMES), heartbeat)
+        result = supervisor.play(files[0], IdSet([(0, MOST_GAMES)]), heartbeat)
         assert (supervisor.target, result.stopped_by) == (0, "the others wait")
         recorded = result.stats.games
         assert len(calls) > 1
@@ -199,12 +199,12 @@ def test_a_generation_is_stopped_and_gone_on_with(
                 signal.raise_signal(signal.SIGTERM)
 
         notes.do = interrupt
-        result = supervisor.play(files[0], range(99_999_999_999_999))
+        result = supervisor.play(files[0], IdSet([(0, 99_999_999_999_999)]))
         assert (result.stopped_by, stops.reason) == ("SIGTERM", "SIGTERM")
         assert recorded < result.stats.games == run.manifest().stats.games < NUM_STOPPED
-        assert supervisor.play(files[1], range(400, 310)).stats.games == 0
+        assert supervisor.play(files[1], IdSet([(400, 310)])).stats.games == 0
     with Supervisor(CONFIG, run, [CPU], Notes()) as supervisor:
-        assert supervisor.play(files[0], range(NUM_STOPPED)).stats.games == NUM_STOPPED
+        assert supervisor.play(files[0], IdSet([(0, NUM_STOPPED)])).stats.games == NUM_STOPPED
     fresh = server_of(CONFIG, files[0])
     assert digest_of(run, 0, NUM_STOPPED) == play(fresh, 0, NUM_STOPPED).digest()
     fresh.close()
@@ -212,7 +212,7 @@ def test_a_generation_is_stopped_and_gone_on_with(
 
 def test_a_generation_that_is_recorded_needs_no_worker(run: RunFolder, tmp_path: Path) -> None:
     with Supervisor(CONFIG, run, [CPU], Notes()) as supervisor:
-        result = supervisor.play("no such file", range(5, 5))
+        result = supervisor.play("no such file", IdSet([(5, 5)]))
         assert (result.stats.games, result.stopped_by, supervisor.workers) == (0, "", {})
 
 
@@ -227,10 +227,3 @@ def test_games_that_wait_are_counted_beside_recorded_segments(run: RunFolder) ->
     worker: Any = SimpleNamespace(games=5, recorded=3)
     supervisor.workers[0] = worker
     assert (supervisor.num_unwritten, supervisor.num_finished) == (2, 5)
-
-
-def test_games_are_numbered_in_steps_of_one() -> None:
-    assert as_ids(range(3, 7)).ranges == [(3, 7)]
-    assert as_ids(IdSet([(0, 2), (9, 10)])).ranges == [(0, 2), (9, 10)]
-    with pytest.raises(ValueError, match="steps of 1"):
-        as_ids(range(0, 10, 2))

@@ -143,7 +143,7 @@ def _with_workers(
         StopSignals() as stops,
         Supervisor(config, run, devices, _Deadline(seconds), stops) as games,
     ):
-        result = games.play(net, range(1 << 22))
+        result = games.play(net, IdSet([(0, 1 << 22)]))
     return {
         "schema": SCHEMA,
         "device": ", ".join(device.label for device in devices),

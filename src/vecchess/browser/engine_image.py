@@ -45,10 +45,9 @@ from vecchess.search.tree_memory import TreeLimits
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_kernel import CURSOR_WORDS, play_rows
 from vecchess.selfplay.games.game_log import read_heads, read_moves, unpack_words
-from vecchess.selfplay.games.game_table import make_rules, start_table
-from vecchess.selfplay.games.mover import Mover
 from vecchess.selfplay.games.search_kernel import play_decisions
 from vecchess.selfplay.games.search_mover import SearchMover
+from vecchess.selfplay.worker.setup import mover_factory
 from vecchess.shapes import MAX_MOVES, NUM_SQUARES, POSITION_WORDS
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -182,20 +181,14 @@ class EngineMemory:
 
     def _add_selfplay(self) -> None:
         """Games of self-play in rows of their own, by the run's settings."""
-        config, net, num = self.config, self.net, self.num_rows
-        requests = Requests.empty(num, net.config.num_planes)
+        net, num = self.net, self.num_rows
+        tree = self.config.tree.model_copy(update={"cache_mb": 0})  # an image has none
+        config = self.config.model_copy(update={"tree": tree})
         scales = net.policy_scale, net.value_scale
-        starts = start_table(config.game)
-        steps = net.config.time_steps
-        rules = make_rules(config.game, config.tree, config.seed, starts, *scales, steps)
-        pool = GameIdPool()
-        if config.tree.search == "none":
-            mover = Mover(rules, net.sha256, requests, pool)
-        else:
-            limits = TreeLimits.of(config.tree)
-            mover = SearchMover(
-                rules, net.sha256, requests, pool, config.tree, limits, scales, None
-            )
+        make_mover = mover_factory(config, net.sha256, scales, net.config.time_steps)
+        requests = Requests.empty(num, net.config.num_planes)
+        mover = make_mover(requests, GameIdPool())
+        if isinstance(mover, SearchMover):
             self._add_forest("games", mover.forest, num)
         mover.reserve_logs(num)
         self._mover = mover
@@ -208,7 +201,7 @@ class EngineMemory:
         supply, cursor = np.zeros(num + 1, np.int64), np.zeros(CURSOR_WORDS, np.int64)
         kernel, arguments = mover.kernel_call(supply, rows, rows.copy(), cursor)
         self._call("games.play", kernel, *arguments)
-        self._add_unpacking(rules.most_steps, rules.max_plies)
+        self._add_unpacking(mover.rules.most_steps, mover.rules.max_plies)
 
     def _add_unpacking(self, most_steps: int, max_plies: int) -> None:
         """One finished game as the columns of a shard."""

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load, load16, store16
 from vecchess.chess.bitboards.directions import NO_ACTION, NO_MOVE, UNDERPROMOTION_PLANE
-from vecchess.chess.position import PAWNS, Positions, checked
+from vecchess.chess.position import PAWNS, POSITION_BYTES, Positions, checked
 from vecchess.jit import inline, kernel
-from vecchess.shapes import NUM_ACTIONS
+from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 
+LEGAL_BYTES = 2 * MAX_MOVES
+"""Bytes of a row with the actions of the legal moves of a position."""
 _U = np.uint64
 _FIRST_UNDERPROMOTION = UNDERPROMOTION_PLANE * 64
 _QUEEN_PROMOTION = 4 << 12
@@ -61,7 +63,7 @@ def _to_actions(tables, moves, actions):  # type: ignore[no-untyped-def]
 @kernel
 def _to_moves(tables, positions, actions, moves):  # type: ignore[no-untyped-def]
     for index in range(len(actions)):
-        position = positions + index * 64
+        position = positions + index * POSITION_BYTES
         moves[index] = action_to_move(tables, position, actions[index])
 
 

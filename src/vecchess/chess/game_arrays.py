@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.action import write_actions
+from vecchess.chess.action import LEGAL_BYTES, write_actions
 from vecchess.chess.bitboards import tables
 from vecchess.chess.history import (
     MOST_POSITIONS,
@@ -21,14 +21,12 @@ from vecchess.chess.history import (
 )
 from vecchess.chess.make import make_move
 from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
-from vecchess.chess.position import COLOUR_SHIFT, COUNTERS, Positions, ply_of
-from vecchess.chess.rules import KEY_HISTORY, Termination, push_key, termination_of
+from vecchess.chess.position import COLOUR_SHIFT, COUNTERS, POSITION_BYTES, Positions, ply_of
+from vecchess.chess.rules import KEY_HISTORY, KEYS_BYTES, Termination, push_key, termination_of
 from vecchess.jit import inline, kernel, part
 from vecchess.memory_layout import I32, I64, U8, U16, Array, Record
 from vecchess.shapes import MAX_MOVES, POSITION_WORDS
 
-POSITION_BYTES, KEYS_BYTES = 8 * POSITION_WORDS, 8 * KEY_HISTORY
-LEGAL_BYTES = 2 * MAX_MOVES
 _ONGOING = int(Termination.ONGOING)
 
 

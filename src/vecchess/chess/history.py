@@ -18,6 +18,7 @@ from vecchess.chess.bitboards.bits import load, store
 from vecchess.chess.position import (
     COUNTERS,
     PLY_SHIFT,
+    POSITION_BYTES,
     Positions,
     board_hash,
     copy_position,
@@ -116,4 +117,4 @@ def mix_past(key: Any, check: Any, position: Any, past: Any, history: Any) -> An
 
 @inline
 def _row(past: Any, ply: Any) -> Any:
-    return past + (ply & (MOST_POSITIONS - 1)) * (8 * POSITION_WORDS)
+    return past + (ply & (MOST_POSITIONS - 1)) * POSITION_BYTES

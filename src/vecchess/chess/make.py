@@ -25,6 +25,7 @@ from vecchess.chess.position import (
     OWN,
     PAWNS,
     PLY_SHIFT,
+    POSITION_BYTES,
     RANK_1,
     RANK_6,
     RANK_8,
@@ -137,7 +138,7 @@ def _en_passant_square(
 @kernel
 def _make_all(tables, positions, num_positions, moves):  # type: ignore[no-untyped-def]
     for index in range(num_positions):
-        make_move(tables, positions + index * 64, moves[index])
+        make_move(tables, positions + index * POSITION_BYTES, moves[index])
 
 
 def make(positions: Positions, moves: ArrayLike) -> Positions:

@@ -38,6 +38,7 @@ from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
 from vecchess.chess.position import (
     CASTLING,
     PIECE_VALUES,
+    POSITION_BYTES,
     RANK_6,
     Positions,
     checked,
@@ -79,7 +80,7 @@ def write_move_inputs(tables, position, moves, count, codes):  # type: ignore[no
         make_move_into(tables, position, after, move)
         exchange, hangs, check = _replies(tables, after, bswap(goal))
         if check:
-            replies = generate_moves(tables, after, after + 8 * POSITION_WORDS)
+            replies = generate_moves(tables, after, after + POSITION_BYTES)
             check += np.int64(replies == _MATED)
         exchange = max(np.int64(-MOST), min(gain - exchange, np.int64(MOST)))
         code = (check * SIZES[2] + hangs) * SIZES[1] + exchange + MOST
@@ -213,7 +214,7 @@ def move_codes(positions: Positions) -> NDArray[np.uint16]:
 def _write_all(tables, positions, moves, codes):  # type: ignore[no-untyped-def]
     room = np.int64(moves.ctypes.data)
     for index in range(codes.shape[0]):
-        position = positions + index * 8 * POSITION_WORDS
+        position = positions + index * POSITION_BYTES
         count = generate_moves(tables, position, room) & 0xFFFF
         row = np.int64(codes.ctypes.data) + index * 2 * codes.shape[1]
         write_move_inputs(tables, position, room, np.int64(count), row)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.attacks import (
-    bishop_attacks,
+    BISHOP,
+    ROOK,
     danger,
     en_passant_takers,
+    line_attacks,
     pawn_attacks,
-    rook_attacks,
 )
 from vecchess.chess.bitboards.bits import load, store16, tz
 from vecchess.chess.bitboards.move_lists import EMIT_SLACK, emit8, emit16
@@ -25,6 +26,7 @@ from vecchess.chess.position import (
     CASTLING,
     FILE_A,
     FILE_H,
+    POSITION_BYTES,
     RANK_1,
     RANK_3,
     RANK_6,
@@ -39,6 +41,7 @@ from vecchess.shapes import MAX_MOVES
 
 MOVE_BUFFER = 256
 """Capacity of a move list: 218 moves, and the items that ``emit16`` writes past the end."""
+MOVES_BYTES = 2 * MOVE_BUFFER
 _ANY_BOARD = 64 * 27 + EMIT_SLACK
 """Room for the moves of boards that no game leads to, so that they can be refused."""
 _U = np.uint64
@@ -71,8 +74,8 @@ def generate_moves(tables: Any, position: Any, moves: Any) -> Any:
         if checkers & (checkers - _ONE) != _ZERO:
             targets = _ZERO
     end = _knights(tables, _U(moves), knights & own & ~(straight | slant), targets)
-    end = _sliders(tables, end, diagonal & own & ~straight, slant, targets, occupied, False)
-    end = _sliders(tables, end, orthogonal & own & ~slant, straight, targets, occupied, True)
+    end = _sliders(tables, end, diagonal & own & ~straight, slant, targets, occupied, BISHOP)
+    end = _sliders(tables, end, orthogonal & own & ~slant, straight, targets, occupied, ROOK)
     end = _pawns(end, pawns & own, straight, slant, targets, occupied, their)
     attacked = danger(tables, own, their, pawns, knights, diagonal, orthogonal, kings)
     king_targets = load(tables, lookup.KING + king) & ~(own | attacked)
@@ -105,15 +108,12 @@ def _knights(tables: Any, end: Any, knights: Any, targets: Any) -> Any:
 
 @inline
 def _sliders(
-    tables: Any, end: Any, men: Any, pins: Any, targets: Any, occupied: Any, straight: Any,
+    tables: Any, end: Any, men: Any, pins: Any, targets: Any, occupied: Any, kind: Any,
 ) -> Any:  # fmt: skip
     """Moves along lines of one kind; ``men`` has none that is pinned on the other kind."""
     while men != _ZERO:
         square, bit = _U(tz(men)), men & (~men + _ONE)
-        if straight:
-            reach = rook_attacks(tables, square, occupied) & targets
-        else:
-            reach = bishop_attacks(tables, square, occupied) & targets
+        reach = line_attacks(tables, square, occupied, kind) & targets
         reach &= pins if bit & pins != _ZERO else _ALL
         end = emit16(end, reach, _STEP, square)
         men &= men - _ONE
@@ -174,7 +174,7 @@ def _castling(
 def _legal_moves(tables, positions, num_positions, room, buffer, moves, num_moves, checks):  # type: ignore[no-untyped-def]
     """Returns the first position with more than MAX_MOVES moves, or -1."""
     for index in range(num_positions):
-        packed = generate_moves(tables, positions + index * 64, room)
+        packed = generate_moves(tables, positions + index * POSITION_BYTES, room)
         count = packed & 0xFFFF
         num_moves[index], checks[index] = count, packed >> 16
         if count > MAX_MOVES:

@@ -7,12 +7,10 @@ from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load16
 from vecchess.chess.fen import from_fens
 from vecchess.chess.make import make_move_into
-from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
-from vecchess.chess.position import Positions, checked
+from vecchess.chess.movegen import MOVE_BUFFER, MOVES_BYTES, generate_moves
+from vecchess.chess.position import POSITION_BYTES, Positions, checked
 from vecchess.jit import kernel
 from vecchess.shapes import POSITION_WORDS
-
-_MOVE_BYTES = MOVE_BUFFER * 2
 
 
 @kernel
@@ -27,15 +25,15 @@ def _perft(tables, stack, moves, cursors, depth, bulk):  # type: ignore[no-untyp
             level -= 1
             continue
         cursors[level] -= 1
-        here = stack + level * 64
-        move = load16(moves + level * _MOVE_BYTES, cursors[level])
-        make_move_into(tables, here, here + 64, move)
+        here = stack + level * POSITION_BYTES
+        move = load16(moves + level * MOVES_BYTES, cursors[level])
+        make_move_into(tables, here, here + POSITION_BYTES, move)
         level += 1
         if level == depth:
             nodes += 1
             level -= 1
             continue
-        count = generate_moves(tables, here + 64, moves + level * _MOVE_BYTES) & 0xFFFF
+        count = generate_moves(tables, here + POSITION_BYTES, moves + level * MOVES_BYTES) & 0xFFFF
         if bulk and level == last:
             nodes += count
             level -= 1

@@ -71,15 +71,10 @@ from vecchess.chess.move_inputs import ROOM, move_codes, write_move_inputs
 from vecchess.chess.movegen import in_check
 from vecchess.chess.position import (
     CASTLING,
-    DIAGONAL,
     FILE_A,
     FILE_H,
-    KINGS,
-    KNIGHTS,
-    ORTHOGONAL,
-    OWN,
-    PAWNS,
     PIECE_VALUES,
+    POSITION_BYTES,
     RANK_1,
     RANK_6,
     RANK_8,
@@ -151,12 +146,18 @@ def has_tactics(num_planes: int) -> bool:
 
 def reads_moves(num_planes: int) -> bool:
     """Whether a network with so many input words reads inputs of moves."""
-    return num_planes > MOVE_WORDS and (num_planes - NUM_PLANES) % EARLIER_PLANES in _WITH_MOVES
+    return board_planes(num_planes) < num_planes
 
 
 def board_planes(num_planes: int) -> int:
     """How many of a network's input words are planes."""
-    return num_planes - MOVE_WORDS * reads_moves(num_planes)
+    rest = (num_planes - NUM_PLANES) % EARLIER_PLANES
+    has_moves = num_planes > MOVE_WORDS and rest in _WITH_MOVES
+    return num_planes - MOVE_WORDS if has_moves else num_planes
+
+
+planes_among: Any = inline(board_planes)
+"""``board_planes`` for kernels."""
 
 
 def require_planes_alone(num_planes: int) -> None:
@@ -166,14 +167,6 @@ def require_planes_alone(num_planes: int) -> None:
             f"{num_planes} input words have inputs of moves; here there are planes alone, "
             f"{board_planes(num_planes)} of them"
         )
-
-
-@inline
-def planes_among(num_planes: Any) -> Any:
-    """``board_planes`` for kernels."""
-    rest = (num_planes - NUM_PLANES) % EARLIER_PLANES
-    has_moves = num_planes > MOVE_WORDS and (rest == _WITH_MOVES[0] or rest == _WITH_MOVES[1])
-    return num_planes - MOVE_WORDS if has_moves else num_planes
 
 
 @inline
@@ -218,11 +211,9 @@ def write_moves_behind(
 @inline
 def write_planes(position: Any, repetitions: Any, in_check: Any, planes: Any) -> None:
     """Write the ``uint64[NUM_PLANES]`` of the newest position at the address ``planes``."""
-    own, rights, kings = load(position, OWN), load(position, CASTLING), load(position, KINGS)
-    _men(
-        planes, own, load(position, PAWNS), load(position, KNIGHTS), load(position, DIAGONAL),
-        load(position, ORTHOGONAL), kings,
-    )  # fmt: skip
+    own, pawns, knights, diagonal, orthogonal, kings = pieces_of(position)
+    rights = load(position, CASTLING)
+    _men(planes, own, pawns, knights, diagonal, orthogonal, kings)
     own_side, their_side = (kings & own) - _U(1), (kings & ~own) - _U(1)  # left of the king
     store(planes, 12, rights & RANK_1 & ~own_side)
     store(planes, 13, rights & RANK_1 & own_side)
@@ -243,7 +234,7 @@ def _write_positions(position: Any, past: Any, repetitions: Any, words: Any) -> 
     copy_position(position, words)
     mark_repeated(words, repetitions)
     for plies in range(1, MOST_POSITIONS):
-        copy_position(earlier_position(position, past, plies), words + plies * 8 * POSITION_WORDS)
+        copy_position(earlier_position(position, past, plies), words + plies * POSITION_BYTES)
 
 
 @inline
@@ -251,9 +242,7 @@ def _write_past(position: Any, past: Any, history: Any, planes: Any) -> None:
     """Write the planes of the ``history`` - 1 positions before ``position``."""
     for plies in range(1, history):
         earlier = earlier_position(position, past, plies)
-        own, pawns, knights = load(earlier, OWN), load(earlier, PAWNS), load(earlier, KNIGHTS)
-        diagonal, orthogonal = load(earlier, DIAGONAL), load(earlier, ORTHOGONAL)
-        kings = load(earlier, KINGS)
+        own, pawns, knights, diagonal, orthogonal, kings = pieces_of(earlier)
         if plies & 1:  # the other side moved there
             own = bswap((pawns | knights | diagonal | orthogonal | kings) & ~own)
             pawns, knights, kings = bswap(pawns), bswap(knights), bswap(kings)
@@ -295,7 +284,7 @@ def _both(planes: Any, kind: Any, men: Any, own: Any) -> None:
 def _encode(tables, positions, num_positions, repetitions, checks, past, planes):  # type: ignore[no-untyped-def]
     num_planes = planes.shape[1]
     for index in range(num_positions):
-        position = positions + index * 64
+        position = positions + index * POSITION_BYTES
         row = np.int64(planes.ctypes.data) + index * 8 * num_planes
         before, seen = past + index * PAST_BYTES, repetitions[index]
         write_inputs(tables, position, before, seen, checks[index], num_planes, row)

@@ -33,6 +33,7 @@ from vecchess.jit import inline, kernel
 from vecchess.shapes import POSITION_WORDS
 
 OWN, PAWNS, KNIGHTS, DIAGONAL, ORTHOGONAL, KINGS, CASTLING, COUNTERS = range(8)
+POSITION_BYTES = 8 * POSITION_WORDS
 PLY_SHIFT, COLOUR_SHIFT = 16, 63
 CLOCK_MASK = 0xFFFF
 RANK_1, RANK_3, RANK_6, RANK_7, RANK_8 = (np.uint64(0xFF << 8 * r) for r in (0, 2, 5, 6, 7))
@@ -100,7 +101,7 @@ def position_key(position: Any) -> Any:
 @kernel
 def _keys(positions, num_positions, keys):  # type: ignore[no-untyped-def]
     for index in range(num_positions):
-        keys[index] = position_key(positions + index * 64)
+        keys[index] = position_key(positions + index * POSITION_BYTES)
 
 
 def position_keys(positions: Positions) -> NDArray[np.uint64]:

@@ -24,6 +24,7 @@ from vecchess.chess.position import (
     KNIGHTS,
     ORTHOGONAL,
     PAWNS,
+    POSITION_BYTES,
     Positions,
     checked,
     clock_of,
@@ -35,6 +36,7 @@ from vecchess.jit import inline, kernel
 
 KEY_HISTORY = 102
 """Keys a game needs room for. Zero them before a game whose start has a clock above 0."""
+KEYS_BYTES = 8 * KEY_HISTORY
 FIFTY_MOVES_PLIES = 100
 NO_PLY_CAP = 2**32
 _U = np.uint64
@@ -147,8 +149,9 @@ def termination_of(
 @kernel
 def _terminations(positions, num_moves, checks, repetitions, max_plies, codes):  # type: ignore[no-untyped-def]
     for index in range(len(codes)):
+        position = positions + index * POSITION_BYTES
         codes[index] = termination_of(
-            positions + index * 64, num_moves[index], checks[index], repetitions[index], max_plies
+            position, num_moves[index], checks[index], repetitions[index], max_plies
         )
 
 

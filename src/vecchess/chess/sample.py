@@ -10,7 +10,7 @@ from vecchess.chess.history import PAST_BYTES, Pasts, no_past, push_position
 from vecchess.chess.make import make_move
 from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
 from vecchess.chess.planes import NUM_PLANES, encode_planes
-from vecchess.chess.position import Positions, checked
+from vecchess.chess.position import POSITION_BYTES, Positions, checked
 from vecchess.chess.rules import (
     KEY_HISTORY,
     NO_PLY_CAP,
@@ -31,7 +31,7 @@ _SAMPLED_PLIES = 120
 @kernel
 def _play(tables, positions, numbers, seed, below, keys, moves, past, codes, plies):  # type: ignore[no-untyped-def]
     for game in range(len(numbers)):
-        position = positions + game * 64
+        position = positions + game * POSITION_BYTES
         for index in range(KEY_HISTORY):
             store(keys, index, np.uint64(0))
         limit = random_below(seed, numbers[game], _LENGTH_DRAW, below) if below > 0 else -1

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from vecchess.chess.action import action_to_move
 from vecchess.chess.bitboards.bits import load_u16, store, store8
 from vecchess.chess.game_arrays import (
-    KEYS_BYTES,
-    POSITION_BYTES,
     Games,
     GamesRecord,
     games_record,
@@ -29,8 +27,8 @@ from vecchess.chess.game_arrays import (
 from vecchess.chess.history import PAST_BYTES, clear_past
 from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
 from vecchess.chess.planes import write_inputs
-from vecchess.chess.position import copy_position
-from vecchess.chess.rules import KEY_HISTORY, Termination
+from vecchess.chess.position import POSITION_BYTES, copy_position
+from vecchess.chess.rules import KEY_HISTORY, KEYS_BYTES, Termination
 from vecchess.chess.unpack_planes import unpack_words
 from vecchess.jit import inline, kernel, part
 from vecchess.memory_layout import F32, I32, I64, U8, U64, Array, HoldsAddresses, Record

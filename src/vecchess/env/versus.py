@@ -1,5 +1,6 @@
 """Games of the user's side against a player of the arena, many at a time."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -48,7 +49,7 @@ class VersusGames:
         self.player: Player = self._open(num_games) if isinstance(opponent, str) else opponent
         self.is_over = np.zeros(num_games, np.bool_)
         self._begun = np.zeros((num_games, POSITION_WORDS), np.uint64)
-        self._plies = np.zeros(num_games, np.int64)
+        self._plies = np.zeros(num_games, np.int32)
         self._moves = np.zeros((num_games, self.env.max_plies), np.uint16)
         self.begin()
 
@@ -153,18 +154,9 @@ class VersusGames:
 
     def _requests(self, rows: NDArray[np.int64]) -> MoveRequests:
         """The opponent's games in ``rows``, int[K]; their slots are 0 to K - 1."""
-        games, plies = self.env.rows, self._plies[rows]
-        return MoveRequests(
-            slots=np.arange(len(rows)),
-            games=games.numbers[rows] + self._first_number,
-            plies=plies,
-            positions=games.positions[rows],
-            keys=games.keys[rows],
-            past=games.past[rows],
-            repetitions=games.repetitions[rows],
-            starts=self._begun[rows],
-            moves=self._moves[rows, : plies.max(initial=0)],
-        )
+        boards = self.env.rows._replace(begun=self._begun, plies=self._plies, moves=self._moves)
+        requests = MoveRequests.of(boards, rows, boards.numbers[rows] + self._first_number)
+        return replace(requests, slots=np.arange(len(rows)))
 
     def _check(self, replies: MoveReplies) -> None:
         """Raise WorkerDied where the opponent forfeits a game."""

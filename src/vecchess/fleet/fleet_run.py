@@ -71,7 +71,6 @@ from vecchess.selfplay.supervisor.supervisor import (
     HEARTBEAT_S,
     RunResult,
     Supervisor,
-    as_ids,
     no_heartbeat,
 )
 from vecchess.store.block_file import BlockName, may_be_of, unpack_block
@@ -183,16 +182,14 @@ class FleetExecutor:
         """Tell players that the run is over."""
         self._store.put(OVER_NAME, b"")
 
-    def play(
-        self, net: str, ids: range | IdSet, heartbeat: Callable[[], str] = no_heartbeat
-    ) -> RunResult:
+    def play(self, net: str, ids: IdSet, heartbeat: Callable[[], str] = no_heartbeat) -> RunResult:
         """Have the segments ``ids``, of one generation, or games, played with ``net`` until all are
         recorded, or a stop is requested: see ``Supervisor.play``.
 
         Raises GamesRefuted where recorded games turn out to be wrong.
         """
         self._began, self._num_held, self._is_stopping = time.monotonic(), 0, False
-        self.ledger.open(as_ids(ids))
+        self.ledger.open(ids)
         stopped_by = ""
         rewind: Rewind | None = None
         try:

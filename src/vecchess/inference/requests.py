@@ -19,8 +19,8 @@ from vecchess.chess.planes import encode_planes
 from vecchess.chess.position import Positions
 from vecchess.shapes import MAX_MOVES, NUM_OUTCOMES
 
-LEGAL_BYTES, POLICY_BYTES, WDL_BYTES = 2 * MAX_MOVES, 4 * MAX_MOVES, 4 * NUM_OUTCOMES
-"""Bytes of one row, for kernels that are given addresses."""
+POLICY_BYTES, WDL_BYTES = 4 * MAX_MOVES, 4 * NUM_OUTCOMES
+"""Bytes of one row, for kernels that are given addresses; ``chess.action`` has ``LEGAL_BYTES``."""
 
 
 class Requests(NamedTuple):

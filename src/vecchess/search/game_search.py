@@ -20,7 +20,6 @@ from vecchess.inference.backend import Backend
 from vecchess.search.forest import Records
 from vecchess.search.kernels.entry_points import follow_move
 from vecchess.search.kernels.evaluation_cache import EvaluationCache
-from vecchess.search.principal_variations import root_visits
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.edge_word import ACTION_MASK, pack_words, word_actions, word_priors
 from vecchess.search.tree.layout import GUMBEL, NO_NODE, PROVEN
@@ -72,7 +71,7 @@ class GameSearch(TreeDriver):
     @property
     def visits(self) -> int:
         """Simulations in the tree, those kept from earlier searches included."""
-        return root_visits(self.forest, 0) if self._has_root else 0
+        return max(0, int(self.forest.root(0)["visits"]) - 1) if self._has_root else 0
 
     @property
     def is_over(self) -> bool:

@@ -104,11 +104,6 @@ def root_estimate(forest: Forest, tree: int) -> WdlEstimate:
     return WdlEstimate(win, draw, loss, value)
 
 
-def root_visits(forest: Forest, tree: int) -> int:
-    """Simulations of a tree so far, those below its root."""
-    return max(0, int(forest.root(tree)["visits"]) - 1)
-
-
 def _line(forest: Forest, moves: _Moves, place: int) -> Line:
     child, outcome = int(moves.child[place]), int(moves.outcome[place])
     plies = int(moves.distance[place]) + 1

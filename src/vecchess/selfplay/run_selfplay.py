@@ -46,7 +46,7 @@ class Executor(Protocol):
     """Plays games, or a generation of a training: ``Supervisor`` on this machine, or others."""
 
     def play(
-        self, net: str, ids: range | IdSet, heartbeat: Callable[[], str] = no_heartbeat
+        self, net: str, ids: IdSet, heartbeat: Callable[[], str] = no_heartbeat
     ) -> RunResult: ...
 
 
@@ -108,7 +108,8 @@ def play_run(
         else:
             stops.set_action(OnSignal.SET_FLAG)
             with display, open_executor(config, run, devices, display, status, stops) as executor:
-                result = executor.play(net_file, range(config.num_games), lambda: stops.reason)
+                games = IdSet([(0, config.num_games)])
+                result = executor.play(net_file, games, lambda: stops.reason)
         summary = _summary(config, run, devices, result)
         status.finish(summary)
     return summary

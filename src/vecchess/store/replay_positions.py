@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.action import action_to_move
+from vecchess.chess.action import LEGAL_BYTES, action_to_move
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.game_cursor import (
     begin_game,
@@ -24,16 +24,15 @@ from vecchess.chess.game_cursor import (
 from vecchess.chess.history import earlier_position, mark_repeated
 from vecchess.chess.movegen import generate_moves
 from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS, history_length
-from vecchess.chess.position import Positions, colour_of, copy_position
+from vecchess.chess.position import POSITION_BYTES, Positions, colour_of, copy_position
 from vecchess.chess.rules import push_key
 from vecchess.errors import DataError
-from vecchess.inference.requests import LEGAL_BYTES, Requests
+from vecchess.inference.requests import Requests
 from vecchess.jit import inline, kernel
 from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import GameRecords
 
 _ALL_LEGAL = -1
-_POSITION_BYTES = 8 * POSITION_WORDS
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def write_requests(tables, starts, offsets, actions, wanted, memory, rows):  # t
             break
         if wanted[row] >= offsets[game + 1]:
             continue
-        begin_game(cursor, np.int64(starts.ctypes.data) + game * _POSITION_BYTES, history)
+        begin_game(cursor, np.int64(starts.ctypes.data) + game * POSITION_BYTES, history)
         for ply in range(offsets[game], offsets[game + 1]):
             generated, index = _generate(tables, cursor, actions[ply])
             count = np.int64(generated & 0xFFFF)
@@ -158,12 +157,12 @@ def _write_moves(tables, starts, offsets, actions, memory, positions, moves):  #
     """Write the position and move of every ply; returns the ply of an illegal move, or -1."""
     cursor = cursor_of(memory)
     for game in range(len(offsets) - 1):
-        begin_game(cursor, np.int64(starts.ctypes.data) + game * _POSITION_BYTES, 1)
+        begin_game(cursor, np.int64(starts.ctypes.data) + game * POSITION_BYTES, 1)
         for ply in range(offsets[game], offsets[game + 1]):
             generated, index = _generate(tables, cursor, actions[ply])
             if index == np.int64(generated & 0xFFFF):
                 return ply
-            copy_position(cursor[0], np.int64(positions.ctypes.data) + ply * _POSITION_BYTES)
+            copy_position(cursor[0], np.int64(positions.ctypes.data) + ply * POSITION_BYTES)
             moves[ply] = memory.moves[index]
             play_action(tables, cursor, actions[ply], False)
     return _ALL_LEGAL

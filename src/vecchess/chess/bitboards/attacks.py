@@ -16,26 +16,30 @@ from vecchess.jit import inline
 _U = np.uint64
 _ZERO, _ONE, _TWO = _U(0), _U(1), _U(2)
 _NOT_A, _NOT_H = ~FILE_A, ~FILE_H
+ROOK, BISHOP = 0, 2
+"""Kinds of sliders: the first of their two words, and of their two lines, in ``tables``."""
 
 
 @inline
 def rook_attacks(tables: Any, square: Any, occupied: Any) -> Any:
     """``uint64``: squares a rook attacks, the first man in each direction included."""
-    if has_bmi2():
-        entry = lookup.SLIDERS + np.int64(square) * 4
-        packed = pext(occupied, load(tables, entry))
-        return load(tables, np.int64(load(tables, entry + 1) + packed))
-    return _line(tables, square, occupied, 0) | _line(tables, square, occupied, 1)
+    return line_attacks(tables, square, occupied, ROOK)
 
 
 @inline
 def bishop_attacks(tables: Any, square: Any, occupied: Any) -> Any:
     """``uint64``: squares a bishop attacks, the first man in each direction included."""
+    return line_attacks(tables, square, occupied, BISHOP)
+
+
+@inline
+def line_attacks(tables: Any, square: Any, occupied: Any, kind: Any) -> Any:
+    """``uint64``: squares that a slider of a ``kind``, ROOK or BISHOP, attacks."""
     if has_bmi2():
-        entry = lookup.SLIDERS + np.int64(square) * 4
-        packed = pext(occupied, load(tables, entry + 2))
-        return load(tables, np.int64(load(tables, entry + 3) + packed))
-    return _line(tables, square, occupied, 2) | _line(tables, square, occupied, 3)
+        entry = lookup.SLIDERS + np.int64(square) * 4 + kind
+        packed = pext(occupied, load(tables, entry))
+        return load(tables, np.int64(load(tables, entry + 1) + packed))
+    return _line(tables, square, occupied, kind) | _line(tables, square, occupied, kind + 1)
 
 
 @inline

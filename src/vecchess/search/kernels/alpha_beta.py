@@ -15,20 +15,16 @@ from numpy.typing import NDArray
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load, load_u16
 from vecchess.chess.make import make_move_into
-from vecchess.chess.movegen import MOVE_BUFFER, generate_moves, legal_moves
+from vecchess.chess.movegen import MOVE_BUFFER, MOVES_BYTES, generate_moves, legal_moves
 from vecchess.chess.position import (
     CASTLING,
-    DIAGONAL,
-    KINGS,
-    KNIGHTS,
-    ORTHOGONAL,
-    OWN,
-    PAWNS,
+    POSITION_BYTES,
     RANK_6,
     Positions,
     balance_of,
     checked,
     copy_position,
+    pieces_of,
 )
 from vecchess.jit import inline, kernel, part
 from vecchess.shapes import POSITION_WORDS
@@ -39,8 +35,6 @@ NO_SCORE = -2 * MATE
 """Below all scores: of places without a move."""
 _ALPHA, _BETA, _BEST, _COUNT, _CURSOR = range(5)
 _FRAME_FIELDS = 5
-_POSITION_BYTES = POSITION_WORDS * 8
-_MOVES_BYTES = MOVE_BUFFER * 2
 _U = np.uint64
 _ZERO, _ONE = _U(0), _U(1)
 
@@ -74,7 +68,7 @@ def minimax(
 @kernel
 def _score_all(tables, positions, boards, lists, frames, depth, scores):  # type: ignore[no-untyped-def]
     for index in range(len(scores)):
-        copy_position(positions + index * _POSITION_BYTES, boards)
+        copy_position(positions + index * POSITION_BYTES, boards)
         _score_moves(tables, boards, lists, frames, depth, scores, index)
 
 
@@ -92,13 +86,13 @@ def _score_moves(tables, boards, lists, frames, depth, scores, index):  # type: 
                 _update(frames, level, -frames[level + 1, _BEST], scores, index)
             continue
         frames[level, _CURSOR] = cursor + 1
-        board = boards + level * _POSITION_BYTES
-        move = load_u16(lists + level * _MOVES_BYTES, cursor % count)
+        board = boards + level * POSITION_BYTES
+        move = load_u16(lists + level * MOVES_BYTES, cursor % count)
         if _is_quiet(board, move) != (cursor >= count):
             continue
-        after = board + _POSITION_BYTES
+        after = board + POSITION_BYTES
         make_move_into(tables, board, after, move)
-        packed = generate_moves(tables, after, lists + (level + 1) * _MOVES_BYTES)
+        packed = generate_moves(tables, after, lists + (level + 1) * MOVES_BYTES)
         if packed & 0xFFFF == 0:
             _update(frames, level, MATE - level - 1 if packed >> 16 else 0, scores, index)
         elif level + 1 == depth:
@@ -130,8 +124,8 @@ def _update(frames: Any, level: Any, score: Any, scores: Any, index: Any) -> Non
 def _is_quiet(board: Any, move: Any) -> Any:
     """True for a move that neither takes nor promotes. Any man's move to the en-passant square
     counts as a capture."""
-    occupied = load(board, PAWNS) | load(board, KNIGHTS) | load(board, DIAGONAL)
-    occupied |= load(board, ORTHOGONAL) | load(board, KINGS)
-    targets = (occupied & ~load(board, OWN)) | (load(board, CASTLING) & RANK_6)
+    own, pawns, knights, diagonal, orthogonal, kings = pieces_of(board)
+    occupied = pawns | knights | diagonal | orthogonal | kings
+    targets = (occupied & ~own) | (load(board, CASTLING) & RANK_6)
     takes = targets & _ONE << _U(move >> 6 & 63)
     return takes == _ZERO and move >> 12 == 0

@@ -8,31 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.chess.action import move_to_action, write_actions
+from vecchess.chess.action import LEGAL_BYTES, move_to_action, write_actions
 from vecchess.chess.bitboards import tables as lookup
-from vecchess.chess.bitboards.attacks import bishop_attacks, rook_attacks
+from vecchess.chess.bitboards.attacks import BISHOP, ROOK, line_attacks
 from vecchess.chess.bitboards.bits import load, load_u16, popcount, tz
 from vecchess.chess.make import make_move_into
 from vecchess.chess.movegen import generate_moves
 from vecchess.chess.position import (
     CASTLING,
-    DIAGONAL,
     FILE_A,
     FILE_H,
-    KINGS,
-    KNIGHTS,
-    ORTHOGONAL,
-    OWN,
-    PAWNS,
     RANK_1,
     RANK_6,
     RANK_8,
     clock_of,
     colour_of,
     copy_position,
+    pieces_of,
 )
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, is_dead, plies_since_repeated, push_key
-from vecchess.inference.requests import LEGAL_BYTES
 from vecchess.jit import inline, part, paste
 from vecchess.search.kernels.backup import back_up, propagate_proof, utility_of
 from vecchess.search.kernels.evaluation_cache import prefetch_evaluation, probe_evaluation
@@ -290,9 +284,8 @@ def is_in_tablebase(forest: Any, board: Any) -> Any:
         return False
     if load(board, CASTLING) & (RANK_1 | RANK_8) != _U(0):
         return False
-    men = load(board, PAWNS) | load(board, KNIGHTS) | load(board, KINGS)
-    men |= load(board, DIAGONAL) | load(board, ORTHOGONAL)
-    return np.int64(popcount(men)) <= most
+    _, pawns, knights, diagonal, orthogonal, kings = pieces_of(board)
+    return np.int64(popcount(pawns | knights | diagonal | orthogonal | kings)) <= most
 
 
 @part
@@ -311,19 +304,17 @@ def mating_move(tables, board, moves, count, trial_board, trial_moves):  # type:
 
     ``trial_board`` (uint64[8]) and ``trial_moves`` (uint16[256]) are scratch memory.
     """
-    own, pawns, knights = load(board, OWN), load(board, PAWNS), load(board, KNIGHTS)
-    diagonal, orthogonal = load(board, DIAGONAL), load(board, ORTHOGONAL)
-    kings = load(board, KINGS)
+    own, pawns, knights, diagonal, orthogonal, kings = pieces_of(board)
     occupied = pawns | knights | diagonal | orthogonal | kings
     square = _U(tz(kings & ~own))
     king = _ONE << square
-    straight = rook_attacks(tables, square, occupied)
-    slant = bishop_attacks(tables, square, occupied)
+    straight = line_attacks(tables, square, occupied, ROOK)
+    slant = line_attacks(tables, square, occupied, BISHOP)
     hop = load(tables, lookup.KNIGHT + np.int64(square))
     below = (king & ~FILE_A) >> _U(9) | (king & ~FILE_H) >> _U(7)
     special = own | load(board, CASTLING) & RANK_6  # castling, en passant
-    behind = _uncovers(tables, square, occupied, own, straight, orthogonal, True)
-    behind |= _uncovers(tables, square, occupied, own, slant, diagonal, False)
+    behind = _uncovers(tables, square, occupied, own, straight, orthogonal, ROOK)
+    behind |= _uncovers(tables, square, occupied, own, slant, diagonal, BISHOP)
     for index in range(count):
         move = load_u16(moves, index)
         start, goal = _ONE << _U(move & 63), _ONE << _U(move >> 6 & 63)
@@ -345,13 +336,9 @@ def _if(condition: Any, value: Any) -> Any:
 
 @inline
 def _uncovers(
-    tables: Any, square: Any, occupied: Any, own: Any, seen: Any, sliders: Any, is_rook: Any
+    tables: Any, square: Any, occupied: Any, own: Any, seen: Any, sliders: Any, kind: Any
 ) -> Any:
     """Own men in sight of the enemy king, where one of them may hide a slider behind it."""
     blockers = seen & own
-    without = occupied ^ blockers
-    if is_rook:
-        beyond = rook_attacks(tables, square, without)
-    else:
-        beyond = bishop_attacks(tables, square, without)
+    beyond = line_attacks(tables, square, occupied ^ blockers, kind)
     return blockers if beyond & ~seen & own & sliders != _ZERO else _ZERO

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from vecchess.chess.action import LEGAL_BYTES
 from vecchess.chess.bitboards.bits import load_u16
-from vecchess.inference.requests import LEGAL_BYTES, POLICY_BYTES, WDL_BYTES
+from vecchess.inference.requests import POLICY_BYTES, WDL_BYTES
 from vecchess.jit import inline, part, paste
 from vecchess.search.kernels.sampling import write_softmax_weights
 from vecchess.search.tree.edge_word import decode_prior, encode_prior

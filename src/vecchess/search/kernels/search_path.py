@@ -21,12 +21,17 @@ from vecchess.chess.planes import (
     write_inputs,
     write_moves_behind,
 )
-from vecchess.chess.position import COUNTERS, board_hash, clock_of, colour_of, copy_position
-from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEY_HISTORY, plies_since_repeated
+from vecchess.chess.position import (
+    COUNTERS,
+    POSITION_BYTES,
+    board_hash,
+    clock_of,
+    colour_of,
+    copy_position,
+)
+from vecchess.chess.rules import FIFTY_MOVES_PLIES, KEYS_BYTES, plies_since_repeated
 from vecchess.jit import inline
-from vecchess.shapes import POSITION_WORDS
 
-_POSITION_BYTES = 8 * POSITION_WORDS
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _U = np.uint64
 
@@ -34,8 +39,8 @@ _U = np.uint64
 @inline
 def set_root_board(forest: Any, index: Any) -> None:
     """Begin a path at the position to be searched in tree ``index``, with its history."""
-    copy_position(forest.positions + index * _POSITION_BYTES, forest.board)
-    keys = forest.keys + index * (8 * KEY_HISTORY)
+    copy_position(forest.positions + index * POSITION_BYTES, forest.board)
+    keys = forest.keys + index * KEYS_BYTES
     for clock in range(min(clock_of(forest.board), np.int64(FIFTY_MOVES_PLIES)) + 1):
         store(forest.path_keys, clock, load(keys, clock))
     copy_past(forest.board, forest.past + index * PAST_BYTES, forest.path_past, forest.seen)
@@ -104,7 +109,7 @@ def save_board(forest: Any, row: Any, board: Any) -> None:
     planes, past = planes_of(forest, row), forest.path_past
     copy_position(board, planes)
     for plies in range(1, forest.seen):
-        copy_position(earlier_position(board, past, plies), planes + plies * _POSITION_BYTES)
+        copy_position(earlier_position(board, past, plies), planes + plies * POSITION_BYTES)
 
 
 @inline
@@ -113,7 +118,7 @@ def restore_board(forest: Any, row: Any, board: Any) -> None:
     planes, past = planes_of(forest, row), forest.path_past
     copy_position(planes, board)
     for plies in range(1, forest.seen):
-        copy_position(planes + plies * _POSITION_BYTES, earlier_position(board, past, plies))
+        copy_position(planes + plies * POSITION_BYTES, earlier_position(board, past, plies))
 
 
 @inline

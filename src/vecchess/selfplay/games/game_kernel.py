@@ -8,26 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from vecchess.chess.action import action_to_move
+from vecchess.chess.action import LEGAL_BYTES, action_to_move
 from vecchess.chess.game_cursor import write_question
 from vecchess.chess.history import PAST_BYTES, push_position
 from vecchess.chess.make import make_move
 from vecchess.chess.movegen import generate_moves
-from vecchess.chess.position import colour_of, ply_of
-from vecchess.chess.rules import (
-    KEY_HISTORY,
-    Termination,
-    push_key,
-    termination_of,
-)
-from vecchess.inference.requests import LEGAL_BYTES, POLICY_BYTES, WDL_BYTES
+from vecchess.chess.position import POSITION_BYTES, colour_of, ply_of
+from vecchess.chess.rules import KEYS_BYTES, Termination, push_key, termination_of
+from vecchess.inference.requests import POLICY_BYTES, WDL_BYTES
 from vecchess.jit import inline, kernel, part
 from vecchess.rng import random_below, random_u64
 from vecchess.search.kernels.sampling import draw_index, write_softmax_weights
 from vecchess.selfplay.games.fingerprint import START, fingerprint_tag, fold_answer
 from vecchess.selfplay.games.game_log import append_ply, free_items, pack_ply, take_items
 from vecchess.selfplay.games.game_table import VACANT
-from vecchess.shapes import POSITION_WORDS
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
     NO_FINGERPRINT,
@@ -49,8 +43,6 @@ OPENING_DRAW = START_DRAW + 2
 OPENING_ATTEMPTS = 64
 """A random opening that ends the game is drawn again up to this often; then there is none."""
 MAX_OPENING_PLIES = 64
-POSITION_BYTES = 8 * POSITION_WORDS
-KEYS_BYTES = 8 * KEY_HISTORY
 
 # Places of the cursor, int64[7], which a call updates.
 CONSUMED, READY, PLAYED, SUPPLIED, GAMES_DONE, PLIES_DONE, WORDS_DONE = range(7)

@@ -24,7 +24,7 @@ from vecchess.selfplay.games.game_kernel import (
     WORDS_DONE,
     play_rows,
 )
-from vecchess.selfplay.games.game_log import PAGE_PLIES, ply_log
+from vecchess.selfplay.games.game_log import PAGE_PLIES, ply_log, target_log
 from vecchess.selfplay.games.game_table import VACANT, GameTable, RestartPoints, Rules, rescaled
 from vecchess.selfplay.games.resume import log_pages_of, set_up_saved
 from vecchess.shapes import MAX_MOVES
@@ -69,7 +69,7 @@ class Mover:
         self.net_sha = net_sha
         self._requests = requests
         self._pool = pool
-        self._log = ply_log()
+        self._log, self._targets = ply_log(), target_log()
         room = min(FINISHED_GAMES, num_games)
         num_plies = max(rules.max_plies, room * rules.max_plies // 2) + rules.max_plies
         self.room = LoggedGames.with_room(room + 1, num_plies, self.words_a_game)
@@ -137,10 +137,9 @@ class Mover:
         rows = np.flatnonzero(self.games.number != VACANT)[:most]
         if not len(rows):
             return None
-        no_resign = np.zeros(len(rows), np.uint8)
-        unknown = np.full(len(rows), NO_FINGERPRINT, np.uint64)
-        plies, words = self.games.ply[rows], self.games.target_words[rows]
-        return self._beginnings(rows, plies, words, no_resign, unknown)
+        games = self._beginnings(rows, self.games)
+        games.resign[:], games.fingerprint[:] = 0, NO_FINGERPRINT  # of finished games alone
+        return to_records(games, self.rules, self.net_sha, self._spans)
 
     def snapshot_inflight(self) -> SavedGames | None:
         """All games in progress up to where they can be resumed; None where there are none.
@@ -150,10 +149,9 @@ class Mover:
         rows = np.flatnonzero(self.games.number != VACANT)
         if not len(rows):
             return None
-        point = self._resumable
-        plies, words, resign = point.ply[rows], point.target_words[rows], point.resign[rows]
-        records = self._beginnings(rows, plies, words, resign, point.fingerprint[rows])
-        return SavedGames(records, point.low_turns[rows], point.level_plies[rows])
+        games = self._beginnings(rows, self._resumable)
+        records = to_records(games, self.rules, self.net_sha, self._spans)
+        return SavedGames(records, games.low_turns, games.level_plies)
 
     def _advance(self, rows: Rows) -> tuple[Rows, Rows]:
         """Play on in ``rows`` as ``play`` does: (rows with a new request, rows left vacant)."""
@@ -242,33 +240,20 @@ class Mover:
         """Where the games in progress can be resumed."""
         return self.games
 
-    def _beginnings(
-        self,
-        rows: NDArray[np.int64],
-        plies: NDArray[np.int32],
-        num_words: NDArray[np.int32],
-        resign: NDArray[np.uint8],
-        fingerprint: NDArray[np.uint64],
-    ) -> GameRecords:
-        """Records of the games in ``rows``: so many plies, and words of searches, of each."""
-        games = LoggedGames(
+    def _beginnings(self, rows: NDArray[np.int64], point: GameTable | RestartPoints) -> LoggedGames:
+        """The games in ``rows`` as they stood at ``point``, in memory of their own."""
+        plies, num_words = point.ply[rows], point.target_words[rows]
+        return LoggedGames(
             number=self.games.number[rows],
             start=self.games.start[rows],
             result=np.zeros(len(rows), np.int8),
             termination=np.full(len(rows), Termination.ONGOING, np.uint8),
-            resign=resign,
-            fingerprint=fingerprint,
-            low_turns=np.zeros((len(rows), 2), np.uint8),
-            level_plies=np.zeros(len(rows), np.uint8),
+            resign=point.resign[rows],
+            fingerprint=point.fingerprint[rows],
+            low_turns=point.low_turns[rows],
+            level_plies=point.level_plies[rows],
             plies=plies,
             logged=self._log.gathered(self.games.pages[rows, 0], plies),
             num_words=num_words,
-            words=self._logged_words(rows, num_words),
+            words=self._targets.gathered(self.games.target_pages[rows, 0], num_words),
         )
-        return to_records(games, self.rules, self.net_sha, self._spans)
-
-    def _logged_words(
-        self, rows: NDArray[np.int64], num_words: NDArray[np.int32]
-    ) -> NDArray[np.uint32]:
-        """The first words of the searches of the games in ``rows``, so many of each."""
-        return np.empty((0, 1), np.uint32)

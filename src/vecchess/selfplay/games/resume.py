@@ -9,12 +9,10 @@ from vecchess.chess.bitboards import tables
 from vecchess.inference.requests import Requests
 from vecchess.jit import inline, kernel
 from vecchess.selfplay.games.game_kernel import (
-    CURSOR_WORDS,
     ONGOING,
-    SUPPLIED,
+    draw_game,
     play_move,
     set_up_board,
-    take_next_id,
     write_request,
 )
 from vecchess.selfplay.games.game_log import PAGE_PLIES, Pages, free_items, pack_ply
@@ -67,40 +65,32 @@ def set_up_saved(
 ) -> NDArray[np.bool_]:
     """bool[K]: in which of the vacant ``rows`` (int32[K]) game i of ``saved`` now waits for the
     answer to its next question. moves: room for a list of them. See ``resume_rows``."""
-    is_set_up = np.empty(len(rows), np.bool_)
-    cursor = np.zeros(CURSOR_WORDS, np.int64)
-    columns = Resumed.of(saved, rules.turns)
-    resume_rows(
-        tables.address(), games, requests, rules, log, moves, columns, rows, is_set_up, cursor
-    )
+    is_set_up, columns = np.empty(len(rows), np.bool_), Resumed.of(saved, rules.turns)
+    resume_rows(tables.address(), games, requests, rules, log, moves, columns, rows, is_set_up)
     return is_set_up
 
 
 @kernel
-def resume_rows(  # type: ignore[no-untyped-def]
-    tables, games, requests, rules, log, moves, saved, rows, is_set_up, cursor
-):
+def resume_rows(tables, games, requests, rules, log, moves, saved, rows, is_set_up):  # type: ignore[no-untyped-def]
     """Set game i of ``saved`` up in the vacant ``rows[i]``, and write its next request.
 
     ``is_set_up`` (bool[K]) tells where that worked; where the moves cannot be made, or the start
     is not the one drawn for the id, the row stays vacant. The caller has reserved ``log_pages_of``.
-    ``cursor``: see ``game_kernel``; it is overwritten.
     """
     for index in range(len(rows)):
         game = np.int64(rows[index])
         is_set_up[index] = _resume_game(
-            tables, games, requests, rules, log, moves, saved, game, index, cursor
+            tables, games, requests, rules, log, moves, saved, game, index
         )
 
 
 @inline
 def _resume_game(
     tables: Any, games: Any, requests: Any, rules: Any, log: Any,
-    moves: Any, saved: Any, game: Any, index: Any, cursor: Any,
+    moves: Any, saved: Any, game: Any, index: Any,
 ) -> Any:  # fmt: skip
     """Set one game up; False where that fails."""
-    cursor[SUPPLIED] = index
-    take_next_id(games, rules, saved.number, game, cursor)
+    draw_game(games, rules, game, saved.number[index])
     set_up_board(games, rules, game)
     ply, end = saved.offsets[index], saved.offsets[index + 1]
     fits = _is_its_start(games, rules, saved, game, index)

@@ -24,7 +24,6 @@ from vecchess.selfplay.games.game_log import (
     PAGE_PLIES,
     PAGE_WORDS,
     pack_targets,
-    target_log,
 )
 from vecchess.selfplay.games.game_table import VACANT, RestartPoints, Rules
 from vecchess.selfplay.games.mover import Mover, Rows
@@ -57,7 +56,6 @@ class SearchMover(Mover):
         self.forest = Forest(
             config, limits, boards, requests, scales, int(rules.seed), 1, cache, tablebase
         )
-        self._targets = target_log()
         self._cache = cache
 
     def set_network(
@@ -128,12 +126,6 @@ class SearchMover(Mover):
     def _resumable(self) -> RestartPoints:
         """The last points without a tree: trees are not saved."""
         return self.games.restart
-
-    def _logged_words(
-        self, rows: NDArray[np.int64], num_words: NDArray[np.int32]
-    ) -> NDArray[np.uint32]:
-        """The first words of the searches of the games in ``rows``, so many of each."""
-        return self._targets.gathered(self.games.target_pages[rows, 0], num_words)
 
     def kernel_call(
         self, supply: NDArray[np.int64], rows: Rows, ready: Rows, cursor: NDArray[np.int64]

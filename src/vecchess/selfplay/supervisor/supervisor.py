@@ -189,21 +189,19 @@ class Supervisor:
         """Let ``play`` end early: workers write what is finished."""
         self._stop_requested = self._stop_requested or reason
 
-    def play(
-        self, net: str, ids: range | IdSet, heartbeat: Callable[[], str] = no_heartbeat
-    ) -> RunResult:
+    def play(self, net: str, ids: IdSet, heartbeat: Callable[[], str] = no_heartbeat) -> RunResult:
         """Play the games ``ids`` with ``net`` until all are recorded, or a stop is requested.
 
         net: a network file, which does not change under its name, of the same sizes as the one
-        before, or the name of a built-in one. ids: a set, or a range in steps of 1. heartbeat:
-        called at least once a second meanwhile; a result other than "" is a reason to stop.
+        before, or the name of a built-in one. heartbeat: called at least once a second meanwhile; a
+        result other than "" is a reason to stop.
 
         Raises a worker's error that no restart can help (a bad network, a broken disk), and
         WorkerDied when a worker dies again and again. What was finished is recorded then, and all
         workers have ended.
         """
         try:
-            self.begin(net, as_ids(ids), heartbeat=heartbeat)
+            self.begin(net, ids, heartbeat=heartbeat)
             while not self._is_over:
                 self.poll(heartbeat)
             self.rest(heartbeat)
@@ -319,12 +317,3 @@ class Supervisor:
             self._watcher.update(self)
         if errors:
             raise errors[0]
-
-
-def as_ids(ids: range | IdSet) -> IdSet:
-    """A range as a set; raises ValueError for a range in other steps than 1."""
-    if isinstance(ids, IdSet):
-        return ids
-    if ids.step != 1:
-        raise ValueError(f"games are numbered in steps of 1, not {ids.step}")
-    return IdSet([(ids.start, ids.stop)])

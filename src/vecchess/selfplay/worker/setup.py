@@ -47,33 +47,31 @@ def build_server(
         network, net, share.slots, exits=config.exits, backend=config.backend, device=device,
         threads=share.threads, report_line=report_line,
     )  # fmt: skip
-    make_mover = mover_factory(config, opened.backend, network.sha256, share, seating)
+    backend = opened.backend
+    scales = backend.policy_scale, backend.value_scale
+    make_mover = mover_factory(config, network.sha256, scales, backend.time_steps, seating)
     return SelfplayServer(
-        opened.backend, make_mover, opened.num_planes, share.games, share.movers, numbers, network
+        backend, make_mover, opened.num_planes, share.games, share.movers, numbers, network
     )
 
 
 def mover_factory(
     config: SelfplayConfig,
-    backend: Backend,
     sha256: str,
-    share: Share,
+    scales: tuple[float, float],
+    time_steps: int,
     seating: Seating | None = None,
 ) -> MakeMover:
-    """A function that makes a server's movers, with or without search.
+    """A function that makes movers of games, with or without search.
 
+    ``scales``: of the network's policy and value, logits per accumulator; ``time_steps``: its T.
     Raises ConfigError for an opening file that will not do, or a cache beyond the memory.
     """
-    tree = config.tree
-    policy_scale, value_scale = backend.policy_scale, backend.value_scale
-    starts = start_table(config.game)
-    rules = make_rules(
-        config.game, tree, config.seed, starts, policy_scale, value_scale, backend.time_steps,
-        seating,
-    )  # fmt: skip
+    tree, starts = config.tree, start_table(config.game)
+    rules = make_rules(config.game, tree, config.seed, starts, *scales, time_steps, seating)
     if tree.search == "none":
         return partial(Mover, rules, sha256)
-    limits, scales = TreeLimits.of(tree), (policy_scale, value_scale)
+    limits = TreeLimits.of(tree)
     cache = EvaluationCache(tree.cache_mb) if tree.cache_mb else None
     return partial(
         SearchMover, rules, sha256, config=tree, limits=limits, scales=scales, cache=cache

@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.action import LEGAL_BYTES
 from vecchess.chess.bitboards import tables as lookup
 from vecchess.chess.bitboards.bits import load_f32, load_i32, load_u8, load_u16
 from vecchess.chess.bitboards.directions import UNDERPROMOTION_PLANE, plane_steps
@@ -28,11 +29,11 @@ from vecchess.chess.game_cursor import (
 )
 from vecchess.chess.movegen import generate_moves
 from vecchess.chess.planes import NUM_PLANES, history_length, planes_among
-from vecchess.chess.position import colour_of
+from vecchess.chess.position import POSITION_BYTES, colour_of
 from vecchess.chess.rules import push_key
 from vecchess.jit import inline, kernel
 from vecchess.rng import random_u64
-from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, NUM_OUTCOMES, POSITION_WORDS
+from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, NUM_OUTCOMES
 from vecchess.store.records import GameRecords
 from vecchess.store.targets import action_index, index_actions, target_weight
 from vecchess.train.data.shard_block import (
@@ -54,7 +55,6 @@ _ACTION, _WIN, _DRAW = COLUMN["action"], COLUMN["win"], COLUMN["draw"]
 _PROB, _STEPS, _FACTS = COLUMN["prob"], COLUMN["steps"], COLUMN["facts"]
 _RETURNED, _TARGET_OFFSETS = COLUMN["returned"], COLUMN["target_offsets"]
 _TARGET_ACTION, _TARGET_PROB = COLUMN["target_action"], COLUMN["target_prob"]
-_LEGAL_BYTES = 2 * MAX_MOVES
 CASTLING_PLANES = (12, 16)
 """First and end of the planes of castling rights, see ``chess/planes.py``."""
 _STREAM = 0x6D6972726F72
@@ -220,7 +220,7 @@ def _replay_to(
 ) -> None:
     """Set up the game and make its moves ``first`` .. ``last`` - 1; of the positions on the way
     only the last ``history`` - 1 are stored."""
-    begin_game(cursor, block[_START] + game * 8 * POSITION_WORDS, history)
+    begin_game(cursor, block[_START] + game * POSITION_BYTES, history)
     for ply in range(first, last):
         play_action(tables, cursor, load_u16(block[_ACTION], ply), last - ply < history)
 
@@ -234,7 +234,7 @@ def _write_inputs(
     position, keys, _, moves = cursor
     generated = generate_moves(tables, position, moves)
     count = np.int64(generated & 0xFFFF)
-    listed = np.int64(legal.ctypes.data) + row * _LEGAL_BYTES
+    listed = np.int64(legal.ctypes.data) + row * LEGAL_BYTES
     inputs = np.int64(planes.ctypes.data) + row * 8 * planes.shape[1]
     repetitions, rows = push_key(position, keys), (inputs, listed)
     write_question(tables, cursor, generated, repetitions, planes.shape[1], rows)
@@ -252,7 +252,7 @@ def _write_policy(block: Any, ply: Any, places: Any, columns: Any, row: Any) -> 
     if facts & HAS_TARGET == 0:
         policy[row, played[row]] = 1.0
         return
-    listed, count = np.int64(legal.ctypes.data) + row * _LEGAL_BYTES, np.int64(num_legal[row])
+    listed, count = np.int64(legal.ctypes.data) + row * LEGAL_BYTES, np.int64(num_legal[row])
     actions, weights = block[_TARGET_ACTION], block[_TARGET_PROB]
     first = load_i32(block[_TARGET_OFFSETS], ply)
     end = load_i32(block[_TARGET_OFFSETS], ply + 1)

@@ -13,11 +13,11 @@ from vecchess.chess.bitboards.bits import load
 from vecchess.chess.game_cursor import begin_game, cursor_memory, cursor_of
 from vecchess.chess.make import make_move
 from vecchess.chess.movegen import generate_moves
-from vecchess.chess.position import COLOUR_SHIFT, COUNTERS, balance_of
+from vecchess.chess.position import COLOUR_SHIFT, COUNTERS, POSITION_BYTES, balance_of
 from vecchess.chess.rules import Termination
 from vecchess.errors import DataError
 from vecchess.jit import kernel
-from vecchess.shapes import MAX_MOVES, NUM_ACTIONS, POSITION_WORDS
+from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.store.records import TARGET_COLUMNS, GameRecords
 from vecchess.store.replay_positions import illegal_move_error
 from vecchess.store.targets import (
@@ -183,7 +183,7 @@ def _find_fault(tables, starts, offsets, actions, targets, memory, scratch, faul
     legal, places = np.int64(scratch[0].ctypes.data), np.int64(scratch[1].ctypes.data)
     codes, weights = np.int64(target_actions.ctypes.data), np.int64(target_probs.ctypes.data)
     for game in range(len(offsets) - 1):
-        begin_game(cursor, np.int64(starts.ctypes.data) + game * 8 * POSITION_WORDS, 1)
+        begin_game(cursor, np.int64(starts.ctypes.data) + game * POSITION_BYTES, 1)
         for ply in range(offsets[game], offsets[game + 1]):
             fault[1] = ply
             balances[ply] = balance_of(position)
