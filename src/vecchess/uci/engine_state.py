@@ -10,6 +10,7 @@ import chess
 
 from vecchess.analysis.open_evaluator import compiling, open_evaluator
 from vecchess.chess.fen import from_board
+from vecchess.chess.uci_moves import from_chess_move
 from vecchess.config import (
     BUILT_IN_NETS,
     MATERIAL_NET,
@@ -30,7 +31,7 @@ from vecchess.search.tree_memory import TreeLimits
 from vecchess.uci.engine_options import Options
 from vecchess.uci.parse_command import Position
 from vecchess.uci.search_snapshot import SearchSnapshot
-from vecchess.uci.uci_board import UciGame, set_up, to_move
+from vecchess.uci.uci_board import UciGame, set_up
 
 CPU_LANES, GPU_LANES = 32, 256
 CACHE_SHARE = 4
@@ -213,7 +214,7 @@ class EngineState:
             done = len(before.moves)
         white = (game.start.turn == chess.WHITE) == (done % 2 == 0)
         for move in game.moves[done:]:
-            session.play(to_move(move, white))
+            session.play(from_chess_move(move, white))
             white = not white
         self._game = game
         return session
