@@ -11,14 +11,7 @@ import chess
 from vecchess.analysis.open_evaluator import compiling, open_evaluator
 from vecchess.chess.fen import from_board
 from vecchess.chess.uci_moves import from_chess_move
-from vecchess.config import (
-    BUILT_IN_NETS,
-    MATERIAL_NET,
-    AnalyseConfig,
-    TreeConfig,
-    UciConfig,
-    build,
-)
+from vecchess.config import BUILT_IN_NETS, MATERIAL_NET, TreeConfig, UciConfig, build
 from vecchess.errors import ConfigError, NetworkError, VecchessError
 from vecchess.inference.open_network import OpenNetwork
 from vecchess.machine_limits import MEGABYTE, machine_limits, memory_text
@@ -169,8 +162,7 @@ class EngineState:
             cache = _new_cache(config.hash_mb)
         self._part = "network"
         if is_new:
-            known = {name: getattr(config, name) for name in _NETWORK_FIELDS if name != "lanes"}
-            evaluator = open_evaluator(build(AnalyseConfig, known), _lanes(config), self._note)
+            evaluator = open_evaluator(config, _lanes(config), self._note)
             cache.clear()
         self._part = ""
         self._session = self._session_key = None
