@@ -27,8 +27,9 @@ import numpy as np
 
 from vecchess.chess.fen import from_fens
 from vecchess.chess.rules import Termination
+from vecchess.chess.uci_moves import action_of
 from vecchess.config import TrainConfig, to_toml
-from vecchess.importers.imported_game import ImportedGame, action_of, to_records
+from vecchess.importers.imported_game import ImportedGame, to_records
 from vecchess.monitor.run_view import RunView
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords

@@ -30,7 +30,7 @@ from vecchess.search.tree.layout import UNIT
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_moves
 from vecchess.store.sources import read_games
-from vecchess.train.data.value_targets import has_evaluation, lambda_returns, outcomes
+from vecchess.train.data.value_targets import lambda_returns, outcomes
 
 Values = NDArray[np.float64]
 TARGETS = [
@@ -45,7 +45,7 @@ def main() -> None:
     options = _options()
     records = read_games(options.games).by_number()
     records = records.take(np.arange(records.num_games)[-options.last :])
-    plies = np.flatnonzero(has_evaluation(records))
+    plies = np.flatnonzero(records.evaluated())
     rng = np.random.default_rng(options.seed)
     plies = np.sort(rng.choice(plies, min(options.positions, len(plies)), replace=False))
     positions = replay_moves(records).positions[plies]

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from chess.engine import Cp, Mate, Score
 
+from vecchess.chess.uci_moves import action_of
 from vecchess.importers.engine_label import policy_target
-from vecchess.importers.imported_game import action_of
 from vecchess.runtime.engines.engine_pipe import EngineFailed
 from vecchess.runtime.engines.uci_info import EngineLine
 

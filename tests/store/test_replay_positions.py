@@ -20,9 +20,10 @@ from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.planes import NUM_PLANES, POSITION_INPUTS, encode_planes, num_planes
 from vecchess.chess.rules import Termination
+from vecchess.chess.uci_moves import action_of
 from vecchess.config import GameConfig
 from vecchess.errors import DataError
-from vecchess.importers.imported_game import ImportedGame, action_of, to_records
+from vecchess.importers.imported_game import ImportedGame, to_records
 from vecchess.inference.requests import Requests
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import replay_moves, replay_positions

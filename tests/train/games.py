@@ -10,7 +10,6 @@ from vecchess.config import GameConfig
 from vecchess.store.records import VALUE_UNIT, GameRecords
 from vecchess.store.replay_positions import replay_positions
 from vecchess.train.data.batch_spec import BatchSpec
-from vecchess.train.data.value_targets import has_evaluation
 
 
 def games(num_games: int = 12, chess960: bool = False, seed: int = 1) -> GameRecords:
@@ -54,7 +53,7 @@ def advantages(records: GameRecords, returned: np.ndarray) -> np.ndarray:
     loss = np.maximum(VALUE_UNIT - win - draw, 0)
     value = (win - loss) / (win + draw + loss)
     difference = returned[:, 0].astype(float) - returned[:, 2] - value
-    return (difference * has_evaluation(records)).astype(np.float32)
+    return (difference * records.evaluated()).astype(np.float32)
 
 
 def specs(num: int, **changes: object) -> list[BatchSpec]:

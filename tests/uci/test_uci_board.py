@@ -6,11 +6,11 @@ import pytest
 from tests.uci.talk import stockfish
 from vecchess.chess.fen import from_board
 from vecchess.chess.movegen import legal_moves
-from vecchess.chess.uci_moves import move_to_uci
+from vecchess.chess.uci_moves import from_chess_move, move_to_uci
 from vecchess.errors import ConfigError
 from vecchess.uci.parse_command import STARTPOS, Position, parse_position
 from vecchess.uci.tasks import BENCH_FENS
-from vecchess.uci.uci_board import UciGame, diagram, legal_move, set_up, to_move, write_move
+from vecchess.uci.uci_board import UciGame, diagram, legal_move, set_up
 
 CASTLING_960 = "1r2k1r1/pppppppp/8/8/8/8/PPPPPPPP/1R2K1R1 w GBgb - 0 1"
 LINES = (
@@ -96,13 +96,13 @@ def test_moves_have_the_codes_and_the_words_of_the_library(fen: str) -> None:
     board = set_up(Position(fen)).board
     position = from_board(board)
     moves, count = legal_moves(position[None])
-    for chess960 in (True, False):
+    for chess960 in {True, board.has_chess960_castling_rights()}:
         theirs = {
             move_to_uci(position, int(move), chess960): int(move) for move in moves[0, : count[0]]
         }
-        white = board.turn == chess.WHITE
         ours = {
-            write_move(board, move, chess960): to_move(move, white) for move in board.legal_moves
+            board.uci(move, chess960=chess960): from_chess_move(move, board.turn)
+            for move in board.legal_moves
         }
         assert ours == theirs
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from time import monotonic
 
-from vecchess.config import CONSTANT_NET, AnalyseConfig, UciConfig
+from vecchess.config import CONSTANT_NET
+from vecchess.config.analysis_settings import EvaluatorConfig
 from vecchess.inference.open_network import OpenNetwork, open_network
 from vecchess.inference.source import find
 from vecchess.jit import cache_base, cache_dir
@@ -14,7 +15,7 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.precompile import network_compiler
 
 
-def open_evaluator(config: AnalyseConfig, slots: int, report_line: ReportLine) -> OpenNetwork:
+def open_evaluator(config: EvaluatorConfig, slots: int, report_line: ReportLine) -> OpenNetwork:
     """The network of ``config``, or the built-in evaluator, on its device.
 
     ``report_line`` takes a line that names it. Raises as ``analyse``.
@@ -34,9 +35,7 @@ def open_evaluator(config: AnalyseConfig, slots: int, report_line: ReportLine) -
 
 
 @contextmanager
-def compiling(
-    program: str, config: AnalyseConfig | UciConfig, report_line: ReportLine
-) -> Iterator[None]:
+def compiling(program: str, config: EvaluatorConfig, report_line: ReportLine) -> Iterator[None]:
     """Kernels that ``program`` needs are compiled in the block, where that was not done before;
     ``report_line`` gets lines about it."""
     source = find(config.net)

@@ -1,4 +1,4 @@
-"""Moves in UCI notation, to and from the mover's view."""
+"""Moves in UCI notation and of python-chess, to and from the mover's view."""
 
 from functools import cache
 
@@ -6,6 +6,7 @@ import chess
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.action import moves_to_actions
 from vecchess.chess.bitboards.directions import NO_MOVE, UNDERPROMOTION_PLANE, action_moves
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.position import COLOUR_SHIFT, COUNTERS, OWN
@@ -34,6 +35,36 @@ def to_chess_move(board: chess.Board, move: int) -> chess.Move:
     if not board.chess960 and board.occupied_co[board.turn] & chess.BB_SQUARES[goal]:
         goal = chess.square(6 if goal > start else 2, chess.square_rank(start))
     return chess.Move(start, goal, promotion)
+
+
+def from_chess_move(move: chess.Move, white: bool) -> int:
+    """A move of python-chess, castling as king takes rook, in the mover's view: the inverse of
+    ``to_chess_move``."""
+    flip, promotion = 0 if white else 56, _PROMOTIONS.index(move.promotion)
+    return move.from_square ^ flip | (move.to_square ^ flip) << 6 | promotion << 12
+
+
+def action_of(board: chess.Board, move: chess.Move) -> int:
+    """The action code of a legal ``move`` on ``board``, mover's view: the inverse of
+    ``action_to_chess_move``."""
+    if board.is_castling(move):  # king takes own rook, however it was written
+        move = chess.Move(move.from_square, _castling_rook(board, move))
+    return _action(from_chess_move(move, board.turn))
+
+
+@cache
+def _action(word: int) -> int:
+    """The action code of a move in the mover's view."""
+    return int(moves_to_actions([word])[0])
+
+
+def _castling_rook(board: chess.Board, move: chess.Move) -> int:
+    """Square of the rook that castles."""
+    if board.occupied_co[board.turn] & chess.BB_SQUARES[move.to_square]:
+        return move.to_square
+    rank = chess.BB_RANKS[chess.square_rank(move.from_square)]
+    rooks = list(chess.scan_forward(board.clean_castling_rights() & rank))
+    return rooks[-1] if move.to_square > move.from_square else rooks[0]
 
 
 def action_to_chess_move(board: chess.Board, action: int) -> chess.Move | None:

@@ -145,7 +145,7 @@ def _sample(records: GameRecords, most: int) -> NDArray[np.int64]:
 
     A searched ply counts also where the root's answer came from the cache.
     """
-    asked = np.flatnonzero((records.steps > 0) | (records.visits > 0))
+    asked = np.flatnonzero(records.evaluated())
     if len(asked) <= most:
         return asked
     return np.sort(np.random.default_rng(SAMPLE_SEED).choice(asked, most, replace=False))

@@ -124,10 +124,9 @@ def _moves(game: RecordedGame) -> list[str]:
 
 def _networks(game: RecordedGame) -> list[str]:
     """The network, or other source, of each move."""
-    spans = slice(*game.records.span_offsets[game.index : game.index + 2])
-    firsts = game.records.span_ply[spans]
+    firsts, nets = zip(*game.records.spans(game.index), strict=True)
     which = np.searchsorted(firsts, np.arange(game.num_plies), side="right") - 1
-    return [game.nets[span] for span in which]
+    return [nets[span] for span in which]
 
 
 def _points(win_weight: float, draw_weight: float) -> Callable[[RecordedGame], list[Cell]]:

@@ -59,8 +59,7 @@ class RecordedGame:
     @cached_property
     def plies(self) -> slice:
         """Its part of the ply columns."""
-        first, end = self.records.offsets[self.index : self.index + 2]
-        return slice(int(first), int(end))
+        return self.records.plies(self.index)
 
     @property
     def positions(self) -> Positions:
@@ -85,13 +84,12 @@ class RecordedGame:
     @property
     def nets(self) -> list[str]:
         """Sources of the moves, one name a span: sha256 of networks, names of others."""
-        spans = slice(*self.records.span_offsets[self.index : self.index + 2])
-        return [self.records.nets[net] for net in self.records.span_net[spans]]
+        return [net for _, net in self.records.spans(self.index)]
 
     @cached_property
     def evaluated(self) -> NDArray[np.bool_]:
         """bool[plies]: the position was evaluated, so that its value means something."""
-        return (self.records.steps[self.plies] > 0) | (self.records.visits[self.plies] > 0)
+        return self.records.evaluated(self.plies)
 
     @cached_property
     def balance(self) -> NDArray[np.float64]:

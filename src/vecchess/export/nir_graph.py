@@ -83,14 +83,12 @@ class _NirTower(NodeGraph):
         config = self._config
         self.add("planes", nir.Input(np.array([stem_planes(config), *BOARD])))
         stem = [self._convolution("stem", "planes")]
-        hidden = hidden_layers(config)
-        buffers = [stem, stem]
-        for index, layer in enumerate(hidden):
-            source, target = index % 2, 1 - index % 2
-            fired = self._fired(layer.name, (layer.inputs, *BOARD), buffers[source])
-            current = [self._convolution(layer.name, fired)]
-            buffers[target] = buffers[target] + current if layer.adds else current
-        fired = self._fired("heads", (config.channels, *BOARD), buffers[len(hidden) % 2])
+        before = current = stem
+        for layer in hidden_layers(config):
+            fired = self._fired(layer.name, (layer.inputs, *BOARD), current)
+            new = [self._convolution(layer.name, fired)]
+            before, current = current, before + new if layer.adds else new
+        fired = self._fired("heads", (config.channels, *BOARD), current)
         if config.kind == "plain":
             self._pooled_heads(fired)
         else:

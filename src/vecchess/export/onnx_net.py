@@ -157,16 +157,12 @@ class _Tower(OnnxGraph):
 
     def _tower(self, current: str) -> str:
         """The input current of the heads' neurons."""
-        hidden = hidden_layers(self._net.config)
-        buffers = [current, current]
-        for index, layer in enumerate(hidden):
-            source, target = index % 2, 1 - index % 2
-            patches = self._patches(self._spikes(layer.name, buffers[source]))
-            current = self._currents(layer.name, patches)
-            if layer.adds:
-                current = self.add("Add", buffers[target], current)
-            buffers[target] = current
-        return buffers[len(hidden) % 2]
+        before = current
+        for layer in hidden_layers(self._net.config):
+            patches = self._patches(self._spikes(layer.name, current))
+            new = self._currents(layer.name, patches)
+            before, current = current, self.add("Add", before, new) if layer.adds else new
+        return current
 
     def _heads(self, current: str) -> tuple[str, str]:
         """Contributions of one step to the accumulators of policy and value."""

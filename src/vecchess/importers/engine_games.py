@@ -15,6 +15,7 @@ from vecchess.chess.chess960 import start_positions
 from vecchess.chess.pgn import start_board
 from vecchess.chess.position import Positions
 from vecchess.chess.rules import Termination
+from vecchess.chess.uci_moves import action_of
 from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.config.settings import MOST_GAMES
 from vecchess.importers.engine_label import ask_engine, open_engine
@@ -23,7 +24,6 @@ from vecchess.importers.import_folder import ImportWriter, OnImportProgress, ope
 from vecchess.importers.imported_game import (
     ImportedGame,
     PlyLabel,
-    action_of,
     termination_of,
     to_records,
 )

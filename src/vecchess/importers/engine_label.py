@@ -14,9 +14,10 @@ from typing import Any
 import chess
 from chess.engine import Limit, Option, Score
 
+from vecchess.chess.uci_moves import action_of
 from vecchess.config.import_settings import EngineConfig
 from vecchess.errors import ConfigError
-from vecchess.importers.imported_game import PlyLabel, action_of
+from vecchess.importers.imported_game import PlyLabel
 from vecchess.runtime.engines.engine_pipe import EngineFailed, EngineFault
 from vecchess.runtime.engines.uci_client import ANSWER_TIMEOUT_S, UciEngine
 from vecchess.runtime.engines.uci_info import EngineLine

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import chess
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.chess.action import moves_to_actions
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
 from vecchess.ragged import offsets_of
 from vecchess.store.records import (
@@ -58,9 +56,6 @@ def label_columns(labels: Sequence[PlyLabel | None]) -> dict[str, NDArray[Any]]:
     }
 
 
-_PROMOTIONS = {None: 0, chess.KNIGHT: 1, chess.BISHOP: 2, chess.ROOK: 3, chess.QUEEN: 4}
-
-
 @dataclass
 class ImportedGame:
     """One finished game, move by move."""
@@ -77,32 +72,6 @@ class ImportedGame:
     """One a ply where an engine chose; None, or no entries at all, without one."""
     probs: list[float] = field(default_factory=list)
     """Probability with which each move was drawn; 1 where there is no entry."""
-
-
-def action_of(board: chess.Board, move: chess.Move) -> int:
-    """The action code of a legal ``move`` on ``board``, mover's view."""
-    flip = 0 if board.turn else 56
-    goal = move.to_square
-    if board.is_castling(move):  # king takes own rook, however it was written
-        goal = _castling_rook(board, move)
-    return _action(
-        (move.from_square ^ flip) | (goal ^ flip) << 6 | _PROMOTIONS[move.promotion] << 12
-    )
-
-
-@cache
-def _action(word: int) -> int:
-    """The action code of a move in the mover's view."""
-    return int(moves_to_actions([word])[0])
-
-
-def _castling_rook(board: chess.Board, move: chess.Move) -> int:
-    """Square of the rook that castles."""
-    if board.occupied_co[board.turn] & chess.BB_SQUARES[move.to_square]:
-        return move.to_square
-    rank = chess.BB_RANKS[chess.square_rank(move.from_square)]
-    rooks = list(chess.scan_forward(board.clean_castling_rights() & rank))
-    return rooks[-1] if move.to_square > move.from_square else rooks[0]
 
 
 def termination_of(board: chess.Board) -> Termination:

@@ -8,9 +8,10 @@ from typing import Any
 from vecchess.chess.fen import from_board
 from vecchess.chess.read_pgn import PgnGame, read_pgn
 from vecchess.chess.rules import Termination
+from vecchess.chess.uci_moves import action_of
 from vecchess.errors import ConfigError
 from vecchess.importers.import_folder import ImportFolder, open_import_folder
-from vecchess.importers.imported_game import ImportedGame, action_of, termination_of, to_records
+from vecchess.importers.imported_game import ImportedGame, termination_of, to_records
 from vecchess.importers.text_lines import read_lines
 from vecchess.store.records import MAX_PLIES
 

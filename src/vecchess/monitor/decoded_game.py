@@ -94,8 +94,7 @@ def decode_moves(
     known: DecodedMoves | None, records: GameRecords, row: int, chess960: bool
 ) -> DecodedMoves:
     """The moves of game ``row``, continuing ``known``. Raises DataError where one is not legal."""
-    plies = slice(int(records.offsets[row]), int(records.offsets[row + 1]))
-    actions = records.action[plies].tolist()
+    actions = records.action[records.plies(row)].tolist()
     if known is None or not known.is_prefix_of(actions):
         known = DecodedMoves(records.start[row], chess960)
     known.extend(actions)
@@ -105,10 +104,8 @@ def decode_moves(
 def decode_game(
     records: GameRecords, row: int, moves: DecodedMoves, worker: int | None
 ) -> DecodedGame:
-    """Game ``row`` of ``records``, whose ``moves`` are decoded. Raises DataError where it ended
-    in a way that is unknown."""
-    plies = slice(int(records.offsets[row]), int(records.offsets[row + 1]))
-    termination = _termination(records, row)
+    """Game ``row`` of ``records``, whose ``moves`` are decoded."""
+    plies, termination = records.plies(row), Termination(records.termination[row])
     is_live = termination is Termination.ONGOING
     win, draw = records.win[plies].astype(int), records.draw[plies].astype(int)
     steps, visits = records.steps[plies].tolist(), records.visits[plies].tolist()
@@ -116,9 +113,7 @@ def decode_game(
     black_first = " b " in moves.start_fen
     white = score.copy()
     white[1 - black_first :: 2] = 1 - score[1 - black_first :: 2]
-    judged = (records.steps[plies] > 0) | (records.visits[plies] > 0)
-    spans = slice(int(records.span_offsets[row]), int(records.span_offsets[row + 1]))
-    nets = records.span_net[spans]
+    judged = records.evaluated(plies)
     return DecodedGame(
         number=int(records.numbers[row]),
         worker=worker,
@@ -138,13 +133,6 @@ def decode_game(
         result="*" if is_live else RESULTS[int(np.sign(records.result[row]))],
         termination=termination.name.lower(),
         is_live=is_live,
-        net=records.nets[nets[-1]] if len(nets) else "",
+        net=records.spans(row)[-1][1],
         chess960=moves.board.chess960,
     )
-
-
-def _termination(records: GameRecords, row: int) -> Termination:
-    try:
-        return Termination(records.termination[row])
-    except ValueError:
-        raise DataError(f"a game ended by {records.termination[row]}, which is unknown") from None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vecchess.monitor.changing_file import SmallFile
 from vecchess.safe_parse import is_schema, parse_json_object, to_json_value
-from vecchess.selfplay.supervisor.status_view import Values, mapping, number
+from vecchess.selfplay.supervisor.status_view import Values, mapping, mappings, number
 from vecchess.store.status_file import SCHEMA
 
 FRESH_S = 10.0
@@ -61,8 +61,7 @@ class StatusReader:
 
     def mappings(self, key: str) -> list[Values]:
         """The objects of a list."""
-        value = self.values.get(key)
-        return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+        return mappings(self.values, key)
 
     @property
     def age_s(self) -> float | None:

@@ -185,15 +185,14 @@ def _fit_tower(fit: _Fit, planes: Spikes) -> Ints:
     """
     hidden = hidden_layers(fit.config)
     readers = [*(layer.name for layer in hidden), "heads"]
-    buffers = [fit.firing("stem", fit.centred("stem", planes, 1.0), readers[0])] * 2
-    for index, layer in enumerate(hidden):
-        source, target = index % 2, 1 - index % 2
+    before = current = fit.firing("stem", fit.centred("stem", planes, 1.0), readers[0])
+    for layer, reader in zip(hidden, readers[1:], strict=True):
         spread = 1.0 / np.sqrt(fit.config.blocks) if layer.adds else 1.0
-        spikes = neuron_outputs(fit.config, buffers[source], layer.name)
-        current = fit.centred(layer.name, spikes, spread)
-        stream = buffers[target] if layer.adds else None
-        buffers[target] = fit.firing(layer.name, current, readers[index + 1], stream)
-    return buffers[len(hidden) % 2]
+        spikes = neuron_outputs(fit.config, current, layer.name)
+        new = fit.centred(layer.name, spikes, spread)
+        stream = before if layer.adds else None
+        before, current = current, fit.firing(layer.name, new, reader, stream)
+    return current
 
 
 def _fit_policy(fit: _Fit, spikes: Spikes) -> float:

@@ -44,7 +44,8 @@ def stem_planes(config: NetConfig) -> int:
 
 
 def hidden_layers(config: NetConfig) -> list[HiddenLayer]:
-    """The 3x3 convolutions behind the stem, in forward order."""
+    """The 3x3 convolutions behind the stem, in forward order: each reads the sum before it, and one
+    that ``adds`` adds to the sum before that."""
     if config.kind == "plain":
         sizes = zip(config.widths[:-1], config.widths[1:], strict=True)
         return [HiddenLayer(f"conv{i}", *pair, adds=False) for i, pair in enumerate(sizes, start=1)]

@@ -250,7 +250,7 @@ def _played_on(saved: SavedGames, net: str) -> SavedGames:
     """The same games, which ``net`` plays from here on. A network that was not asked about any
     position of a game is left out."""
     records = saved.records
-    asked = np.concatenate([[0], np.cumsum((records.steps > 0) | (records.visits > 0))])
+    asked = np.concatenate([[0], np.cumsum(records.evaluated())])
     spans = []
     for game, (first, end) in enumerate(pairwise(records.offsets.tolist())):
         before = records.spans(game)

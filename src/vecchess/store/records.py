@@ -154,6 +154,16 @@ class GameRecords:
         """int64[G]: plies of each game."""
         return np.diff(self.offsets)
 
+    def evaluated(self, plies: slice = slice(None)) -> NDArray[np.bool_]:
+        """bool[plies]: a network, a search or an engine evaluated the position, so that its value
+        means something."""
+        evaluated: NDArray[np.bool_] = (self.steps[plies] > 0) | (self.visits[plies] > 0)
+        return evaluated
+
+    def plies(self, game: int) -> slice:
+        """The plies of the game with this index, in the ply columns."""
+        return slice(*self.offsets[game : game + 2].tolist())
+
     def take(self, indices: NDArray[np.int64]) -> "GameRecords":
         """The games at ``indices`` (int64[K]), in that order."""
         plies, offsets = _ranges(self.offsets, indices)

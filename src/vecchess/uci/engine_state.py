@@ -10,14 +10,8 @@ import chess
 
 from vecchess.analysis.open_evaluator import compiling, open_evaluator
 from vecchess.chess.fen import from_board
-from vecchess.config import (
-    BUILT_IN_NETS,
-    MATERIAL_NET,
-    AnalyseConfig,
-    TreeConfig,
-    UciConfig,
-    build,
-)
+from vecchess.chess.uci_moves import from_chess_move
+from vecchess.config import BUILT_IN_NETS, MATERIAL_NET, TreeConfig, UciConfig, build
 from vecchess.errors import ConfigError, NetworkError, VecchessError
 from vecchess.inference.open_network import OpenNetwork
 from vecchess.machine_limits import MEGABYTE, machine_limits, memory_text
@@ -30,7 +24,7 @@ from vecchess.search.tree_memory import TreeLimits
 from vecchess.uci.engine_options import Options
 from vecchess.uci.parse_command import Position
 from vecchess.uci.search_snapshot import SearchSnapshot
-from vecchess.uci.uci_board import UciGame, set_up, to_move
+from vecchess.uci.uci_board import UciGame, set_up
 
 CPU_LANES, GPU_LANES = 32, 256
 CACHE_SHARE = 4
@@ -168,8 +162,7 @@ class EngineState:
             cache = _new_cache(config.hash_mb)
         self._part = "network"
         if is_new:
-            known = {name: getattr(config, name) for name in _NETWORK_FIELDS if name != "lanes"}
-            evaluator = open_evaluator(build(AnalyseConfig, known), _lanes(config), self._note)
+            evaluator = open_evaluator(config, _lanes(config), self._note)
             cache.clear()
         self._part = ""
         self._session = self._session_key = None
@@ -213,7 +206,7 @@ class EngineState:
             done = len(before.moves)
         white = (game.start.turn == chess.WHITE) == (done % 2 == 0)
         for move in game.moves[done:]:
-            session.play(to_move(move, white))
+            session.play(from_chess_move(move, white))
             white = not white
         self._game = game
         return session

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import chess
 
+from vecchess.chess.uci_moves import action_of
 from vecchess.config import MATERIAL_NET, UciConfig
 from vecchess.runtime.reporting import ReportLine
 from vecchess.search.game_search import GameSearch
@@ -21,7 +22,7 @@ from vecchess.uci.parse_command import Go
 from vecchess.uci.search_snapshot import SearchSnapshot, best_move
 from vecchess.uci.searcher import Task
 from vecchess.uci.time_manager import Budget, is_enough
-from vecchess.uci.uci_board import UciGame, encode_move, legal_move, write_move
+from vecchess.uci.uci_board import UciGame, legal_move
 
 MOST_SIMS = 1 << 30
 MOST_PLANNED = 1 << 17
@@ -155,7 +156,7 @@ class GoSearch(Task):
                 board = self._game.board
                 chess960 = self._config.chess960 or self._game.writes_chess960
                 moves = self._moves()[:1]
-                self._write(best_move([write_move(board, move, chess960) for move in moves]))
+                self._write(best_move([board.uci(move, chess960=chess960) for move in moves]))
 
     # preparation
 
@@ -198,7 +199,7 @@ class GoSearch(Task):
             budget = self._budget
             plan = f"lanes {lanes} optimum {budget.optimum_s:.3f} most {budget.most_s:.3f} s"
             self._write(f"info string {plan}")
-        session.begin(self._sims, lanes, [encode_move(self._game.board, move) for move in only])
+        session.begin(self._sims, lanes, [action_of(self._game.board, move) for move in only])
         self._session = session
         self._snapshot = SearchSnapshot(session, self._game, self._config, self._start, speed)
         if self._stopped.is_set():

@@ -79,7 +79,6 @@ class SearchSnapshot:
         """The search was asked for at ``start_s``; ``speed``: simulations a second to expect."""
         self._session, self._game, self._config = session, game, config
         self._start, self._speed = start_s, speed
-        self._position = session.position
         header = session.forest.header
         self._kept = session.visits
         self._simulations = int(header["simulations"])
@@ -142,7 +141,7 @@ class SearchSnapshot:
 
     def names(self, actions: Sequence[int]) -> list[str]:
         """Moves from the root on, in UCI notation."""
-        return uci_line(self._game, self._position, actions, self._config.chess960)
+        return uci_line(self._game, actions, self._config.chess960)
 
     def choice(self, is_planned: bool, power: float | None) -> int:
         """The action to play; without any simulation, the network's most probable one.
@@ -164,7 +163,7 @@ class SearchSnapshot:
     def _drawn(self, lines: Sequence[Line], power: float) -> int:
         """An action drawn by visits: another in another position, or with another seed."""
         weights = np.array([line.visits for line in lines], np.float64) ** power
-        key = int(position_keys(self._position[None])[0]) >> 1
+        key = int(position_keys(self._session.position[None])[0]) >> 1
         word = random_word(self._config.seed, len(self._game.moves), key)
         place = np.searchsorted(np.cumsum(weights), word / 2**64 * weights.sum(), side="right")
         return lines[min(int(place), len(lines) - 1)].actions[0]

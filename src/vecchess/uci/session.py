@@ -107,7 +107,8 @@ class Session:
             self._write("readyok")
             return
         config = self._options.config
-        self._run_in_turn(lambda engine: engine.load(config), lambda: self._write("readyok"))
+        ready = BackgroundTask(lambda engine: engine.load(config), lambda: self._write("readyok"))
+        self._searcher.post(ready)
 
     def _set_option(self, words: Sequence[str], now: float) -> None:
         option = parse_set_option(words)
@@ -122,10 +123,10 @@ class Session:
             self._inform(str(error))
         else:
             if chosen.name == CLEAR_HASH:
-                self._run_in_turn(lambda engine: engine.clear())
+                self._searcher.post(BackgroundTask(lambda engine: engine.clear()))
 
     def _new_game(self, words: Sequence[str], now: float) -> None:
-        self._run_in_turn(lambda engine: engine.clear())
+        self._searcher.post(BackgroundTask(lambda engine: engine.clear()))
 
     def _position(self, words: Sequence[str], now: float) -> None:
         from vecchess.uci.uci_board import set_up
@@ -220,11 +221,6 @@ class Session:
         if self._game is None:
             self._game = set_up(Position())
         return self._game
-
-    def _run_in_turn(
-        self, work: "Callable[[EngineState], object]", after: Callable[[], object] = lambda: None
-    ) -> None:
-        self._searcher.post(BackgroundTask(work, after))
 
     def _open_engine(self) -> "EngineState":
         from vecchess.uci.engine_state import EngineState

@@ -18,7 +18,7 @@ from vecchess.search.tree.edge_word import word_actions, word_priors
 from vecchess.uci.engine_state import EngineState
 from vecchess.uci.parse_command import Position
 from vecchess.uci.search_snapshot import points, wdl
-from vecchess.uci.uci_board import UciGame, set_up, uci_line, write_move
+from vecchess.uci.uci_board import UciGame, set_up, uci_line
 
 BENCH_SIMS = 1000
 BENCH_LANES = 8
@@ -53,7 +53,7 @@ def perft_lines(
     for move in list(board.legal_moves):
         if stopped.is_set():
             break
-        name = write_move(board, move, chess960 or game.writes_chess960)
+        name = board.uci(move, chess960=chess960 or game.writes_chess960)
         board.push(move)
         leaves = _leaves(board, depth - 1, stopped)
         board.pop()
@@ -121,7 +121,7 @@ def eval_lines(game: UciGame, config: UciConfig, engine: EngineState, _: Event) 
     words = np.sort(session.root_edges["word"])[::-1][:SHOWN_MOVES]
     actions, priors = word_actions(words), word_priors(words)
     for action, prior in zip(actions.tolist(), priors.tolist(), strict=True):
-        name = uci_line(game, session.position, (action,), config.chess960)[0]
+        name = uci_line(game, (action,), config.chess960)[0]
         yield f"Policy {name:5} {100 * prior:5.1f} %"
     side = 1 if game.board.turn == chess.WHITE else -1
     yield f"\nFinal evaluation {side * points(line, 'centipawn') / 100:+.2f} (white side)\n"

@@ -1,4 +1,4 @@
-"""The game of ``position``, the board that ``d`` prints, and moves between both notations.
+"""The game of ``position``, the board that ``d`` prints, and lines in UCI notation.
 
 Decision 66.
 """
@@ -7,19 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import chess
-import numpy as np
-from numpy.typing import NDArray
 
-from vecchess.chess.action import actions_to_moves, moves_to_actions
 from vecchess.chess.fen import parse, read_fen
-from vecchess.chess.make import make
-from vecchess.chess.uci_moves import move_to_uci
+from vecchess.chess.uci_moves import action_to_chess_move
 from vecchess.errors import ConfigError
 from vecchess.store.records import MAX_PLIES
 from vecchess.uci.parse_command import STARTPOS, Position
-
-_PROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
-_BLACK_SIDE = 56
 
 
 @dataclass(frozen=True)
@@ -78,36 +71,15 @@ def legal_move(board: chess.Board, uci: str) -> chess.Move | None:
     return move if move else None  # "0000" is read, but is no move
 
 
-def to_move(move: chess.Move, white: bool) -> int:
-    """A move of a board in the mover's view: from | to << 6 | promotion << 12."""
-    turn = 0 if white else _BLACK_SIDE
-    promotion = _PROMOTIONS.index(move.promotion)
-    return move.from_square ^ turn | (move.to_square ^ turn) << 6 | promotion << 12
-
-
-def write_move(board: chess.Board, move: chess.Move, chess960: bool) -> str:
-    """A legal move of ``board`` in UCI notation."""
-    if chess960 or not board.is_castling(move):
-        return move.uci()
-    file = 6 if move.to_square > move.from_square else 2
-    return chess.Move(move.from_square, chess.square(file, move.from_square >> 3)).uci()
-
-
-def encode_move(board: chess.Board, move: chess.Move) -> int:
-    """The action code of a legal move."""
-    return int(moves_to_actions([to_move(move, board.turn == chess.WHITE)])[0])
-
-
-def uci_line(
-    game: UciGame, position: NDArray[np.uint64], actions: Sequence[int], chess960: bool
-) -> list[str]:
-    """A line of actions from ``position`` (``uint64[8]``, that of ``game``) in UCI notation."""
+def uci_line(game: UciGame, actions: Sequence[int], chess960: bool) -> list[str]:
+    """A line of legal actions from the end of ``game`` in UCI notation."""
     is_960 = chess960 or game.writes_chess960
-    here, names = position[None], []
+    board, names = game.board.copy(stack=False), []
     for action in actions:
-        move = actions_to_moves(here, [action])
-        names.append(move_to_uci(here[0], int(move[0]), is_960))
-        here = make(here, move)
+        move = action_to_chess_move(board, action)
+        assert move is not None
+        names.append(board.uci(move, chess960=is_960))
+        board.push(move)
     return names
 
 

@@ -32,7 +32,8 @@ from vecchess.selfplay.supervisor.status_view import (
     progress_text,
     worker_table,
 )
-from vecchess.store.stats import GameStats
+from vecchess.store.run_folder import flat_settings
+from vecchess.store.stats import LENGTH_BIN, GameStats
 from vecchess.watch.curves import ChartBox
 from vecchess.watch.plain_lines import progress_match
 
@@ -325,19 +326,11 @@ def _notes(view: RunView) -> Iterator[RenderableType]:
     parts = [("notes", _notes_text(view.status))]
     if view.series.kinds.get("eval"):
         parts.append(("matches", _matches(view, 20)))
-    parts.append(("settings", Text("\n".join(_settings(view.config)))))
+    settings = (f"{name} = {value}" for name, value in flat_settings(view.config).items())
+    parts.append(("settings", Text("\n".join(settings))))
     for title, body in parts:
         yield Text(title, style=f"bold {LIVE}")
         yield Padding(body, (0, 0, 1, 0))
-
-
-def _settings(config: dict[str, Any]) -> Iterable[str]:
-    """The settings of a run, a line each, those of a table after the table's name."""
-    for key, value in config.items():
-        if isinstance(value, dict):
-            yield from (f"{key}.{line}" for line in _settings(value))
-        else:
-            yield f"{key} = {value}"
 
 
 def _results(view: RunView, width: int) -> Text:
@@ -347,10 +340,10 @@ def _results(view: RunView, width: int) -> Text:
         return Text(_none_yet(view), style=QUIET)
     reasons = sorted(now.terminations.items(), key=lambda item: -item[1])
     ended = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in reasons)
-    lengths = {int(length): count for length, count in now.lengths.items()}
+    lengths = sparkline({int(low): count for low, count in now.lengths.items()}, LENGTH_BIN)
     return Text.assemble(
         _outcome(now, width), "\n",
-        ("lengths ", QUIET), (sparkline(lengths, 32), LIVE), f"  mean {now.mean_length:.0f}\n",
+        ("lengths ", QUIET), (lengths, LIVE), f"  mean {now.mean_length:.0f}\n",
         ("ended by ", QUIET), ended,
     )  # fmt: skip
 
@@ -396,7 +389,7 @@ def _games(view: RunView, width: int) -> Iterator[RenderableType]:
     ended = sorted(stats.terminations.items(), key=lambda item: -item[1])
     yield from _histogram("ended by", ended, room, lambda name: name.replace("_", " "))
     for title, counts, name in (
-        ("length, plies", stats.lengths, lambda low: f"{low}-{int(low) + 31}"),
+        ("length, plies", stats.lengths, lambda low: f"{low}-{int(low) + LENGTH_BIN - 1}"),
         ("time steps of a position", stats.time_steps, str),
     ):
         yield from _histogram(

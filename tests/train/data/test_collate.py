@@ -16,7 +16,7 @@ from vecchess.store.replay_positions import replay_moves, replay_positions
 from vecchess.store.targets import lay_out_targets
 from vecchess.train.data.samples import make_samples
 from vecchess.train.data.shard_block import ShardBlock, trainable_plies
-from vecchess.train.data.value_targets import SampleRules, has_evaluation, lambda_returns
+from vecchess.train.data.value_targets import SampleRules, lambda_returns
 
 WORTH = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
 
@@ -111,7 +111,7 @@ def test_policies_are_the_searchs_or_the_move_played(records) -> None:
     is_fast = (records.visits > 0) & (records.full == 0)
     assert has_target.any()
     assert is_fast.any()
-    is_random = ~has_evaluation(records) & (records.prob < 1)
+    is_random = ~records.evaluated() & (records.prob < 1)
     assert np.array_equal(rows.has_policy, ~is_fast & ~is_random)
     assert np.allclose(rows.policy.sum(axis=1), 1, atol=1e-6)
     expected = lay_out_targets(records, plies, rows.legal, rows.num_legal.astype(np.uint8))
@@ -129,7 +129,7 @@ def test_a_full_search_without_a_target_recommends_what_was_played(records) -> N
         target_prob=none,
     )
     rows = make_samples(bare, plies)
-    is_random = ~has_evaluation(records) & (records.prob < 1)
+    is_random = ~records.evaluated() & (records.prob < 1)
     assert np.array_equal(
         rows.has_policy, ((records.visits == 0) | (records.full == 1)) & ~is_random
     )

@@ -10,7 +10,7 @@ from tests.store.games import made_up
 from tests.train.games import advantages
 from vecchess.chess.rules import Termination
 from vecchess.store.records import VALUE_UNIT, GameRecords
-from vecchess.train.data.value_targets import has_evaluation, lambda_returns, outcomes
+from vecchess.train.data.value_targets import lambda_returns, outcomes
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def bootstrapped(records: GameRecords, trace: float, plies: range) -> list[float
 def test_returns_follow_their_definition(records, trace) -> None:
     returned, known, result = (
         lambda_returns(records, trace),
-        has_evaluation(records),
+        records.evaluated(),
         outcomes(records),
     )
     assert np.allclose(returned.sum(axis=1), 1, atol=1e-6)
@@ -105,7 +105,7 @@ def test_returns_follow_their_definition(records, trace) -> None:
 
 def test_the_result_says_nothing_of_moves_before_a_random_move(records) -> None:
     """As in engine games with random moves: after each the side that made it has mostly lost."""
-    returned, known = lambda_returns(records, 1.0), has_evaluation(records)
+    returned, known = lambda_returns(records, 1.0), records.evaluated()
     is_result = (returned == np.eye(3)[1 - outcomes(records)]).all(axis=1)
     for first, end in pairwise(records.offsets.tolist()):
         evaluated = np.flatnonzero(known[first:end])
@@ -122,5 +122,5 @@ def test_without_a_value_there_is_no_advantage(records) -> None:
     assert np.array_equal(returned, np.eye(3)[1 - outcomes(plain)])
     returned = lambda_returns(records, 1.0)
     found = advantages(records, returned)
-    assert (found[~has_evaluation(records)] == 0).all()
-    assert found[has_evaluation(records)].any()
+    assert (found[~records.evaluated()] == 0).all()
+    assert found[records.evaluated()].any()

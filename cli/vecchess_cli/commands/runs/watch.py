@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import nullcontext
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -45,19 +46,13 @@ def watch(
         if simple or not _has_screen():
             from vecchess.watch.plain_lines import watch_lines
 
-            return watch_lines(follower, interval, _print)
+            return watch_lines(follower, interval, partial(print, flush=True))
         from vecchess.watch.app import watch_screen
 
         return watch_screen(follower)
 
 
 app = command_app(watch)
-
-
-def _print(line: str) -> None:
-    """Print a line, with question marks for characters that stdout cannot encode."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(line.encode(encoding, "replace").decode(encoding), flush=True)
 
 
 def _has_screen() -> bool:

@@ -17,7 +17,7 @@ from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError
 from vecchess.importers.imported_game import termination_of
 from vecchess.uci.parse_command import STARTPOS, Position
-from vecchess.uci.uci_board import UciGame, set_up, write_move
+from vecchess.uci.uci_board import UciGame, set_up
 
 MOST_PLIES = 1200
 """Plies of a game at most."""
@@ -54,7 +54,7 @@ def with_typed(game: UciGame, text: str) -> list[str]:
         except ValueError:
             continue
         if move:
-            return [*uci_moves(game), write_move(board, move, is_960)]
+            return [*uci_moves(game), board.uci(move, chess960=is_960)]
     raise ConfigError(f'"{words}" is no legal move here; write Nf3, exd5, O-O, e8=Q or g1f3')
 
 
@@ -62,7 +62,7 @@ def uci_moves(game: UciGame) -> list[str]:
     """The moves in UCI: castling as king takes rook where the start position needs that."""
     board, moves, is_960 = game.start.copy(), [], _is_960(game)
     for move in game.moves:
-        moves.append(write_move(board, move, is_960))
+        moves.append(board.uci(move, chess960=is_960))
         board.push(move)
     return moves
 
@@ -72,7 +72,7 @@ def game_facts(game: UciGame) -> dict[str, Any]:
     board, plies = game.start.copy(), [_ply(game.start, None, None)]
     is_960 = _is_960(game)
     for move in game.moves:
-        uci, san = write_move(board, move, is_960), board.san(move)
+        uci, san = board.uci(move, chess960=is_960), board.san(move)
         board.push(move)
         plies.append(_ply(board, uci, san))
     return {
@@ -141,7 +141,7 @@ def _targets(board: chess.Board) -> dict[str, list[str]]:
         goals = targets.setdefault(chess.square_name(move.from_square), [])
         names = {chess.square_name(move.to_square)}
         if board.is_castling(move) and not board.has_chess960_castling_rights():
-            names.add(write_move(board, move, chess960=False)[2:4])
+            names.add(board.uci(move, chess960=False)[2:4])
         goals += sorted(names - set(goals))
     return targets
 

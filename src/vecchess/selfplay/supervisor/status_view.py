@@ -51,10 +51,10 @@ def mapping(values: Values, key: str) -> Values:
     return value if isinstance(value, dict) else {}
 
 
-def workers_of(status: Values) -> list[Values]:
-    """The workers of ``status``."""
-    workers = status.get("workers")
-    return [one for one in workers if isinstance(one, dict)] if isinstance(workers, list) else []
+def mappings(values: Values, key: str) -> list[Values]:
+    """The objects of a list of ``values``; [] where there is none."""
+    value = values.get(key)
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def seconds_of(status: Values) -> float:
@@ -101,7 +101,7 @@ def status_line(status: Values) -> str:
     parts += [*_results(status), *_eta(status)]
     if checked := number(status, "blocks_checked"):
         parts.append(f"{checked:,.0f} blocks checked")
-    if workers := workers_of(status):
+    if workers := mappings(status, "workers"):
         parts.append(f"[{'  '.join(map(_worker_text, workers))}]")
     parts.append(str(mapping(status, "bottleneck").get("label", "")))
     if status.get("state") == "unknown":
@@ -189,7 +189,7 @@ def worker_table(status: Values, width: int) -> "Table":
 
 def _worker_figures(status: Values, width: int) -> tuple[list[str], list[list[str]]]:
     """Titles and rows of the table of workers, the most important columns first."""
-    workers, load = workers_of(status), mapping(status, "load")
+    workers, load = mappings(status, "workers"), mapping(status, "load")
     gpus = [gpu for one in workers if (gpu := mapping(one, "gpu"))]
     searches = number(load, "sims_per_s") > 0
     titles = ["worker", "stage", "games", "plies/s", *(["sims/s"] if searches else [])]

@@ -98,17 +98,15 @@ def check_bounds(net: IntegerNet) -> BoundsReport:
     config, layers = net.config, net.layers
     bounds: list[Bound] = []
     walk = _Walk(config, layers, bounds)
-    hidden = hidden_layers(config)
-    buffers = [walk.current("stem")] * 2
-    for index, layer in enumerate(hidden):
-        source, target = index % 2, 1 - index % 2
-        walk.neurons(layer.name, buffers[source])
-        current = walk.current(layer.name)
+    before = current = walk.current("stem")
+    for layer in hidden_layers(config):
+        walk.neurons(layer.name, current)
+        new = walk.current(layer.name)
         if layer.adds:
-            current = buffers[target][0] + current[0], buffers[target][1] + current[1]
-            bounds.append(_worst(layer.name, "residual stream", current))
-        buffers[target] = current
-    walk.neurons("heads", buffers[len(hidden) % 2])
+            new = before[0] + new[0], before[1] + new[1]
+            bounds.append(_worst(layer.name, "residual stream", new))
+        before, current = current, new
+    walk.neurons("heads", current)
     if "value.squeeze" in layers:
         walk.neurons("value.outcome", walk.current("value.squeeze"))
     for head in ("policy", "value.outcome"):

@@ -27,7 +27,7 @@ from vecchess.store.targets import (
     target_error,
     target_weight,
 )
-from vecchess.train.data.value_targets import SampleRules, has_evaluation, lambda_returns
+from vecchess.train.data.value_targets import SampleRules, lambda_returns
 
 HAS_VALUE, HAS_POLICY, HAS_TARGET = 1, 2, 4
 """Bits of ``facts``."""
@@ -113,7 +113,7 @@ def trainable_plies(records: GameRecords) -> NDArray[np.int64]:
 
     Plies whose position was evaluated; in games without any evaluation, all plies.
     """
-    evaluated = has_evaluation(records)
+    evaluated = records.evaluated()
     before = np.concatenate([[0], np.cumsum(evaluated)])
     none_evaluated = before[records.offsets[1:]] == before[records.offsets[:-1]]
     return np.flatnonzero(evaluated | np.repeat(none_evaluated, records.lengths))
@@ -128,11 +128,11 @@ def newest_plies(records: GameRecords) -> NDArray[np.int64]:
     ends = records.offsets[1:] - (records.termination == Termination.ONGOING)
     ply, game = np.arange(len(records.action)), np.repeat(np.arange(len(firsts)), records.lengths)
     is_newest = (ply >= firsts[game]) & (ply < ends[game])
-    return np.flatnonzero(is_newest & has_evaluation(records))
+    return np.flatnonzero(is_newest & records.evaluated())
 
 
 def _facts(records: GameRecords, has_target: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    evaluated = has_evaluation(records)
+    evaluated = records.evaluated()
     is_fast = (records.visits > 0) & (records.full == 0) & ~has_target
     is_random = ~evaluated & (records.prob < 1)
     facts = np.zeros(len(is_fast), np.uint8)

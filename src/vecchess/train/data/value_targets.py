@@ -109,12 +109,6 @@ def wdl_value(win: Any, draw: Any) -> Any:
     return win / total, draw / total, loss / total
 
 
-def has_evaluation(records: GameRecords) -> NDArray[np.bool_]:
-    """bool[plies]: a network, a search or an engine evaluated the position."""
-    evaluated: NDArray[np.bool_] = (records.steps > 0) | (records.visits > 0)
-    return evaluated
-
-
 def lambda_returns(records: GameRecords, trace: float) -> NDArray[np.float32]:
     """float32[plies, 3]: the return of every ply as win, draw, loss, mover's view.
 
@@ -127,7 +121,7 @@ def lambda_returns(records: GameRecords, trace: float) -> NDArray[np.float32]:
         records.termination == Termination.ONGOING,
         np.ascontiguousarray(records.win),
         np.ascontiguousarray(records.draw),
-        has_evaluation(records),
+        records.evaluated(),
         trace,
         returned,
     )
