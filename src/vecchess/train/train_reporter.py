@@ -20,7 +20,7 @@ from vecchess.train.publish import PublishedNet
 from vecchess.train.run_cost import RunCost
 from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.step.learner import Learner
-from vecchess.train.training_matches import OPPONENTS, player_name, player_queries
+from vecchess.train.training_matches import OPPONENTS, own_players
 
 RATIOS = ("ratio_error", "clipped", "acting_error")
 """Figures of probability ratios. Before anything was learnt from a generation PPO's first two are
@@ -235,7 +235,7 @@ class TrainReporter:
         """Log and print a progress match."""
         self.report_line(match_line(self.title, match, match["score_interval"]))
         facts = {key: match[key] for key in match if key != "iteration"}
-        best = player_name(player_queries(self.config)[-1])
+        best = [*own_players(self.config)][-1]
         self._write("eval", facts, plotted_match(match, best))
 
     def log_gate(self, verdict: dict[str, Any]) -> None:
