@@ -17,8 +17,7 @@ from vecchess.runtime.devices import Device, parse_gpus, seen_among
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.runtime.terminal import CleanConsole, note_console
-from vecchess.selfplay.games.game_table import start_table
-from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
+from vecchess.selfplay.run_selfplay import check_playable
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.manifest import path_refusals
 from vecchess.store.metrics import MetricsLog
@@ -336,10 +335,7 @@ def check_settings(config: TrainConfig, devices: list[Device]) -> None:
     check_places(config.data)
     if config.objective != "supervised":
         check_executor(config)
-        start_table(config.game)
-        settings = selfplay_config(config, config.net)
-        share = fitting_share(settings, devices, settings.num_games)
-        check_search(config.tree, share, devices)
+        check_playable(selfplay_config(config, config.net), devices)
 
 
 def _shared_folder(
