@@ -154,9 +154,11 @@ class Trainer:
                 with self._patience():
                     metrics = self.learner.step(batch, self._done(plan), rank_values, first_row)
                 self._part_s = self.learner.seconds_a_part(batch, waited_s)
-                shares.note(metrics.rank_sums[1 + self.ranks.world_size :])
-                display.update(progress.iteration_step, metrics)
-                if metrics.rank_sums[0]:
+                num_stops, *times = metrics.rank_sums
+                waits, part_times = times[: self.ranks.world_size], times[self.ranks.world_size :]
+                shares.note(part_times)
+                display.update(progress.iteration_step, metrics.means, waits)
+                if num_stops:
                     self._agree_on_stop()
                     return False
         return True
