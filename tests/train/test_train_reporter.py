@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from vecchess.config import TrainConfig
+from vecchess.selfplay.worker.networks import PublishedNet
 from vecchess.train.data.batch_spec import IterationPlan
-from vecchess.train.publish import PublishedNet
 from vecchess.train.train_reporter import (
     LearningDisplay,
     TrainReporter,

@@ -24,11 +24,11 @@ from vecchess.machine_limits import num_cores
 from vecchess.runtime.cost_meter import Cost
 from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.reporting import ReportLine
+from vecchess.selfplay.worker.networks import publish
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.train.data.batch_spec import note_on_idle
 from vecchess.train.initial_network import first_net
-from vecchess.train.publish import publish
 from vecchess.train.run_train import check_settings
 from vecchess.train.step.trained_module import exported_net
 from vecchess.train.training_matches import OPPONENTS, own_players

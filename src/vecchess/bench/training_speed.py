@@ -26,6 +26,7 @@ from vecchess.runtime.devices import CPU, Device, gpu_uuid, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.torch_environment import torch_threads
 from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.worker.networks import PublishedNet
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import replay_positions
@@ -41,7 +42,6 @@ from vecchess.train.dataset_source import DatasetSource
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.executor import selfplay_config
 from vecchess.train.initial_network import first_net
-from vecchess.train.publish import PublishedNet
 from vecchess.train.step.learner import Learner
 
 SETTLE_S = 1.0

@@ -13,12 +13,12 @@ from tempfile import TemporaryDirectory
 
 from vecchess.errors import ConfigError, write_error
 from vecchess.runtime.retried_read import read_file, retried
+from vecchess.selfplay.worker.networks import latest_net
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.run_folder import LATEST, RunFolder
 from vecchess.store.run_pins import PINS_FILE
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import latest_net
 
 GROUP_BYTES = 1 << 25
 """About as many are sent at a time."""

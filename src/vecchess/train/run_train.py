@@ -18,6 +18,7 @@ from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.runtime.terminal import CleanConsole, note_console
 from vecchess.selfplay.run_selfplay import check_playable
+from vecchess.selfplay.worker.networks import latest_net
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.manifest import path_refusals
 from vecchess.store.metrics import MetricsLog
@@ -53,7 +54,6 @@ from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.distributed.shared_settings import OWN, settings_from_rank0
 from vecchess.train.executor import GenerationPlayer, open_executor, selfplay_config
 from vecchess.train.initial_network import first_net, first_sizes
-from vecchess.train.publish import latest_net
 from vecchess.train.run_copies import RunCopies, open_folder
 from vecchess.train.run_cost import RunCost, cost_before
 from vecchess.train.selfplay_source import SelfplaySource

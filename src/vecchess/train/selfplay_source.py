@@ -15,6 +15,7 @@ from vecchess.inference.source import find
 from vecchess.rng import random_word
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.cut_finder import remove_cuts
+from vecchess.selfplay.worker.networks import latest_net, mark_latest
 from vecchess.store.maintenance.prune_games import first_needed, write_needed
 from vecchess.store.seating import Seating
 from vecchess.store.stats import GameStats
@@ -22,7 +23,6 @@ from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
 from vecchess.train.data.replay_window import window_size
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.executor import GenerationPlayer
-from vecchess.train.publish import latest_net, mark_latest
 from vecchess.train.run_copies import RunCopies
 from vecchess.train.step.learner import Learner
 

@@ -12,11 +12,11 @@ from vecchess.config import TrainConfig
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.reporting import as_clock
 from vecchess.selfplay.supervisor.status_view import match_line, metric_figures, show_status
+from vecchess.selfplay.worker.networks import PublishedNet
 from vecchess.store.metrics import THROUGHPUT, MetricsLog
 from vecchess.store.status_file import State, StatusWriter
 from vecchess.train.data.batch_spec import IterationPlan
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import PublishedNet
 from vecchess.train.run_cost import RunCost
 from vecchess.train.step.learner import Learner
 from vecchess.train.training_matches import OPPONENTS, own_players

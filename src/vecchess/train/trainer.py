@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from vecchess.config import TrainConfig
 from vecchess.runtime.signals import StopSignals
+from vecchess.selfplay.worker.networks import forget_others, publish
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import IterationPlan
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import forget_others, publish
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.training_matches import TrainingMatches

@@ -39,11 +39,10 @@ from vecchess.inference.source import find
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import Device
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.worker.networks import save_playable
+from vecchess.selfplay.worker.networks import latest_net, save_playable
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.distributed.control import has_ended, in_thread
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import latest_net
 
 OPPONENTS = ("random", "greedy")
 RANDOM_PLIES = 6
