@@ -308,7 +308,7 @@ def _open_run(
                 pin_run(run, config)
             for line in note_start(run, config):
                 status.add_note(line)
-                console.print(line)
+                console.print(line, markup=False)
         ranks.require_same(str(GAMES_VERSION), "version of the games")
         yield status
 
