@@ -35,7 +35,7 @@ from vecchess.importers.import_folder import FACTS_NAME, open_import_folder
 from vecchess.lc0.weights_file import parse_weights
 from vecchess.networks.module_net import read_weights
 from vecchess.safe_parse import parse_json_object
-from vecchess.selfplay.worker.networks import stored_net
+from vecchess.selfplay.worker.networks import latest_net, stored_net
 from vecchess.snn.integer.bounds import net_facts
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet, Layer
 from vecchess.snn.integer.net_file import DTYPES, METADATA_KEY, load_net
@@ -63,7 +63,6 @@ from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder, encode
 from vecchess.train.checkpoint.trainer_state import read_state
 from vecchess.train.data.shard_block import ShardBlock
 from vecchess.train.data.value_targets import SampleRules
-from vecchess.train.publish import latest_net
 from vecchess.train.step.optimiser import Schedule
 from vecchess_cli.commands.net import _calibration
 from vecchess_cli.commands.runs.games import _event_row

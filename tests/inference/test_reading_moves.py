@@ -87,7 +87,7 @@ def test_what_is_added_is_the_sum_of_four_weights_at_each_step(kind: str) -> Non
 def test_the_module_computes_the_same_and_goes_there_and_back() -> None:
     net, words = net_of("graded", num_planes(2, True, True)), asked(num_planes(2, True, True))
     module = from_integers(net).eval()
-    assert to_integers(module, net.exit_rule).sha256 == net.sha256
+    assert replace(to_integers(module), exit_rule=net.exit_rule).sha256 == net.sha256
     legal = torch.from_numpy(words.legal.astype(np.int64))
     with torch.no_grad():
         output = module(torch.from_numpy(words.planes.view(np.int64)), legal=legal)

@@ -34,7 +34,7 @@ def _rates(module: SpikingNet, count: int) -> list[float]:
 )
 def test_no_layer_is_dead_or_saturated(name: str, seed: int) -> None:
     planes, _ = random_positions(64 if name in ("tiny", "small") else 12, seed=1)
-    net = new_network(name, seed, planes)
+    net = new_network(preset(name, NUM_PLANES), seed, planes)
     assert check_bounds(net).exact
     assert check_bounds(net).int16_sums
     assert net.config.leak_exact
@@ -52,19 +52,19 @@ def test_untrained_module_is_alive_too(name: str) -> None:
 
 def test_same_seed_same_bits_and_the_bits_are_known() -> None:
     planes, _ = random_positions(64, seed=1)
-    first, again = (new_network("tiny", 7, planes) for _ in range(2))
+    first, again = (new_network(preset("tiny", NUM_PLANES), 7, planes) for _ in range(2))
     assert first.sha256 == again.sha256
     assert first.sha256.startswith("b3e2d70d6f078238")
     spikes = first.config.model_copy(update={"readout": "spikes"})
     assert new_network(spikes, 7, planes).sha256.startswith("9c32e667069d4482")
-    assert new_network("tiny", 8, planes).sha256 != first.sha256
+    assert new_network(preset("tiny", NUM_PLANES), 8, planes).sha256 != first.sha256
     assert bell_weights(7, 3, (2, 3)).tolist() == [[107, 97, -72], [247, 76, 61]]
 
 
 def test_policy_says_something_and_value_stays_near_even() -> None:
     planes, _ = random_positions(64, seed=1)
     seen, legal = random_positions(48, seed=2)
-    net = new_network("tiny", 7, planes)
+    net = new_network(preset("tiny", NUM_PLANES), 7, planes)
     with torch.no_grad():
         output = from_integers(net).eval()(unpack_planes(seen))
     unit = 2.0**net.config.grid_bits / net.config.time_steps
@@ -78,6 +78,6 @@ def test_policy_says_something_and_value_stays_near_even() -> None:
 def test_wrong_planes_and_names_are_refused() -> None:
     planes, _ = random_positions(8, seed=1)
     with pytest.raises(ConfigError, match="no network preset 'huge'"):
-        new_network("huge", 1, planes)
+        preset("huge", NUM_PLANES)
     with pytest.raises(ConfigError, match="planes"):
         new_network(preset("tiny", NUM_PLANES + 1), 1, planes)

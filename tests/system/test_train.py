@@ -17,9 +17,9 @@ import pytest
 from tests.system.commands import games, inside, last_json, start, vecchess
 from tests.system.training import PGN, QUICK, facts, gated, lines_of, little_options, newest
 from vecchess.chess.fen import from_fens
+from vecchess.selfplay.worker.networks import latest_net
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import RunFolder
-from vecchess.train.publish import latest_net
 
 KILLS, ITERATIONS = 10, 20
 

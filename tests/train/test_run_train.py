@@ -1,5 +1,6 @@
 """The parts of a run are opened as its settings ask."""
 
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,16 +12,21 @@ from rich.console import Console
 from vecchess.config import TrainConfig, build
 from vecchess.inference.tune.slot_search import Rung
 from vecchess.inference.tune.tuning_cache import store_tuned
+from vecchess.runtime.cost_meter import Cost, CostMeter
 from vecchess.runtime.devices import CPU, share_out
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import StopSignals
+from vecchess.runtime.terminal import CleanConsole
 from vecchess.selfplay.worker import slot_tuning as tuning
 from vecchess.snn.presets import NetConfig
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import no_event
+from vecchess.store.run_pins import pin_run
 from vecchess.train import executor
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.executor import selfplay_config
+from vecchess.train.run_cost import RunCost
+from vecchess.train.run_train import _open_run
 
 
 def test_games_are_played_with_the_tuned_slots(
@@ -60,3 +66,17 @@ def test_games_are_played_with_the_tuned_slots(
     share = share_out(settings, [CPU], 10**6)
     assert store_tuned(tuning._place(settings, sizes, CPU, share), Rung(48, 1.0, 1.0, 1).to_dict())
     assert slots() == 48
+
+
+def test_brackets_of_a_path_are_no_markup(tmp_path: Path) -> None:
+    file, run = tmp_path / "sizes[v2].toml", RunFolder(tmp_path / "run")
+    file.write_text("blocks = 1")
+    config = build(TrainConfig, {"net": str(file)})
+    run.create()
+    pin_run(run, config)
+    file.write_text("blocks = 2")
+    console, cost = CleanConsole(file=StringIO(), soft_wrap=True), RunCost(CostMeter([]), Cost())
+    ranks = Ranks.alone(torch.device("cpu"))
+    with _open_run(run, config, True, ranks, console, cost, StopSignals()):
+        pass
+    assert f"{file} has changed" in console.file.getvalue()  # type: ignore[attr-defined]

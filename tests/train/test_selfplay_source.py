@@ -16,6 +16,7 @@ from vecchess.config import TrainConfig, build
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.supervisor import RunResult
 from vecchess.selfplay.supervisor.worker_throughput import Throughput
+from vecchess.selfplay.worker.networks import latest_net, publish
 from vecchess.snn.create import create_sized
 from vecchess.snn.presets import NetConfig
 from vecchess.store.id_set import IdSet
@@ -26,7 +27,6 @@ from vecchess.store.seating import Seating
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import latest_net, publish
 from vecchess.train.run_copies import RunCopies
 from vecchess.train.selfplay_source import SelfplaySource
 

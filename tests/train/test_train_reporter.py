@@ -10,9 +10,8 @@ import pytest
 from rich.console import Console
 
 from vecchess.config import TrainConfig
+from vecchess.selfplay.worker.networks import PublishedNet
 from vecchess.train.data.batch_spec import IterationPlan
-from vecchess.train.publish import PublishedNet
-from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.train_reporter import (
     LearningDisplay,
     TrainReporter,
@@ -51,7 +50,7 @@ def test_skipped_updates_are_counted_and_named() -> None:
     learning = LearningDisplay(reporter, plan, 0, display)
     for step, loss in enumerate([1.0, None, 2.0, 3.0], start=1):
         means = {"skipped": 1.0} if loss is None else {"loss": loss, "skipped": 0.0}
-        learning.update(step, StepMetrics(means, [0.0, 0.0, 0.0]))
+        learning.update(step, means, [0.0])
     assert lines == ["[1/6]  update 2 skipped: its gradient is not finite"]
     assert logged == [{"loss": 2.0, "skipped": 0.25}]
     assert learning.means["loss"] == 3.0
@@ -63,7 +62,7 @@ def test_a_stopped_iteration_counts_what_it_learnt() -> None:
     plan = IterationPlan(9, lambda step: step, 100)  # type: ignore[arg-type]
     with reporter.display_learning(plan, first=2) as learning:
         for step in (3, 4):
-            learning.update(step, StepMetrics({"loss": 1.0, "skipped": 0.0}, [0.0, 0.0, 0.0]))
+            learning.update(step, {"loss": 1.0, "skipped": 0.0}, [0.0])
     assert "learnt 128 samples" in out.getvalue()
 
 

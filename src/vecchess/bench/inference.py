@@ -31,6 +31,7 @@ from vecchess.inference.requests import Requests
 from vecchess.inference.source import find
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import GPU_SLOTS, parse_gpus
+from vecchess.runtime.torch_environment import torch_threads
 from vecchess.selfplay.worker.networks import require_playable
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.create import create_twin
@@ -180,14 +181,12 @@ def _torch_name(label: str) -> str:
 @contextmanager
 def torch_set_up(threads: int) -> Iterator[None]:
     """Give torch ``threads`` threads and its fastest convolutions, and later what it had before."""
-    import torch
     from torch.backends import cudnn
 
-    before = torch.get_num_threads(), cudnn.benchmark
-    torch.set_num_threads(threads)
-    cudnn.benchmark = True
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before[0])
-        cudnn.benchmark = before[1]
+    before = cudnn.benchmark
+    with torch_threads(threads):
+        cudnn.benchmark = True
+        try:
+            yield
+        finally:
+            cudnn.benchmark = before

@@ -24,14 +24,14 @@ from vecchess.machine_limits import num_cores
 from vecchess.runtime.cost_meter import Cost
 from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.reporting import ReportLine
+from vecchess.selfplay.worker.networks import publish
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.train.data.batch_spec import note_on_idle
 from vecchess.train.initial_network import first_net
-from vecchess.train.publish import publish
 from vecchess.train.run_train import check_settings
 from vecchess.train.step.trained_module import exported_net
-from vecchess.train.training_matches import OPPONENTS, player_queries
+from vecchess.train.training_matches import OPPONENTS, own_players
 
 SCHEMA = 1
 MEASURED_S = 10.0
@@ -99,7 +99,7 @@ class TrainingPlan:
         num_times = 1 + -(-config.iterations // config.eval_every)
         moves = num_times * config.eval_games * len(OPPONENTS) * MATCH_MOVES
         policy = 1 if config.tree.search == "none" else 1 / (config.tree.sims + 1)
-        searched = len(player_queries(config)) - 1
+        searched = len(own_players(config)) - 1
         return self.playing.cost_of(moves * (policy + searched))
 
     def disk_bytes(self) -> dict[str, int]:

@@ -24,7 +24,9 @@ from vecchess.ragged import offsets_of
 from vecchess.runtime.cost_meter import Cost, CostMeter
 from vecchess.runtime.devices import CPU, Device, gpu_uuid, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
+from vecchess.runtime.torch_environment import torch_threads
 from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.worker.networks import PublishedNet
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import replay_positions
@@ -40,7 +42,6 @@ from vecchess.train.dataset_source import DatasetSource
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.executor import selfplay_config
 from vecchess.train.initial_network import first_net
-from vecchess.train.publish import PublishedNet
 from vecchess.train.step.learner import Learner
 
 SETTLE_S = 1.0
@@ -153,9 +154,7 @@ def learning_speed(
     num_ranks, rows = sum(map(bool, shares.parts)), len(shares.rows(0))
     config = config.model_copy(update={"batch_size": rows, "micro_batch": part_rows(config)})
     see_only(devices[0])
-    threads = torch.get_num_threads()
-    torch.set_num_threads(max(1, num_cores() // len(devices)))
-    try:
+    with torch_threads(num_cores() // len(devices)):
         ranks = Ranks.alone(torch.device(devices[0].name))
         learner = Learner(config, first_net(config).to(ranks.device), ranks)
         data = _games(config, folder)
@@ -165,8 +164,6 @@ def learning_speed(
                 source = DatasetSource(config, ranks, loader, len(data))
             batches = loader.batches(_specs(config, source, len(data)))
             phases = _phases(config, learner, batches, seconds)
-    finally:
-        torch.set_num_threads(threads)
     recorded = source.num_steps * config.batch_size if source is not None else 0
     return LearningSpeed({name: one.on(num_ranks) for name, one in phases.items()}, recorded)
 

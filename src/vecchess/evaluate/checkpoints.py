@@ -21,7 +21,7 @@ from vecchess.store.run_folder import RunFolder
 SPAN = 100.0
 """From the most expensive network down to a share of so much: two decades."""
 _NUMBERED = re.compile(r"-s(\d+)-d(\d+)$")
-"""``train.publish`` names networks so: samples learnt, positions played."""
+"""A training names the networks that it publishes so: samples learnt, positions played."""
 
 
 @dataclass(frozen=True)

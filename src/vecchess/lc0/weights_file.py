@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import DataError, FileMissing, NetworkError
+from vecchess.errors import DataError, NetworkError
 from vecchess.lc0.lc0_planes import CASTLING_PLANE, CLASSICAL, NUM_INPUTS
 from vecchess.lc0.protobuf_wire import (
     Fields,
@@ -23,7 +23,7 @@ from vecchess.lc0.protobuf_wire import (
     read_fields,
     real_of,
 )
-from vecchess.runtime.retried_read import read_file, retried
+from vecchess.runtime.retried_read import read_named
 from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
 
 MAGIC = 0x1C0
@@ -100,8 +100,7 @@ def load_weights(file: str | Path) -> Lc0Weights:
     """Read a weight file. Raises NetworkError where there is none or it cannot be used."""
     path = Path(file)
     try:
-        data = retried(lambda: _read(path))
-        return parse_weights(data)
+        return parse_weights(read_named(path, lambda: NetworkError("is not there")))
     except NetworkError as error:
         raise NetworkError(f"lc0's network {path} {error}") from None
     except DataError as error:
@@ -119,13 +118,6 @@ def parse_weights(data: bytes) -> Lc0Weights:
             return _network(net, sha256(message).hexdigest())
     except ValueError as error:
         raise NetworkError(f"is damaged: {error}; copy it again") from None
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_file(path)
-    except FileMissing:
-        raise NetworkError("is not there") from None
 
 
 def _unpacked(data: bytes) -> bytes:

@@ -206,14 +206,14 @@ class HiddenStateNetwork(nn.Module, ABC):
         # a sequence is computed as one batch, where a spike on the edge may turn over
         allowed = own.shape[1] // 4 if self.sequence else 0
         for step, (ours, theirs) in enumerate(zip(own, served, strict=True), 1):
-            apart = (ours - theirs).abs()
-            wrong = ~(apart <= TOLERANCE * ours.abs().max() + 1e-6)
+            wrong = ~_agreeing(ours, theirs)
             if int(wrong.any(1).sum()) > allowed:
                 is_wdl = bool(wrong[:, NUM_ACTIONS:].any())
                 part = slice(NUM_ACTIONS, None) if is_wdl else slice(0, NUM_ACTIONS)
+                apart = float((ours - theirs)[:, part].abs().max())
                 return (
                     f"{'win/draw/loss' if is_wdl else 'policy'} differ by "
-                    f"{float(apart[:, part].max()):.3g} {what.format(step)} (logits up to "
+                    f"{apart:.3g} {what.format(step)} (logits up to "
                     f"{float(ours[:, part].abs().max()):.3g})"
                 )
         return ""
@@ -299,9 +299,9 @@ class HiddenStateNetwork(nn.Module, ABC):
             )
         return first
 
-    @abstractmethod
     def _serve(self, is_served: bool) -> None:
         """Take the state from slots and give it to them, or let the network keep it as it does."""
+        self._is_served = is_served
 
     @abstractmethod
     def _is_neuron(self, module: nn.Module) -> bool:
@@ -343,9 +343,9 @@ def _totals(own: Tensor, served: Tensor) -> list[str]:
     """What one answer of a network for all steps is instead of their mean."""
     if own.dim() != 2:
         return []
-    if _same(own, served.sum(0)):
+    if _agreeing(own, served.sum(0)).all():
         return ["it gives the sum of its time steps, slots the mean: divide by their number"]
-    if _same(own, served[-1]):
+    if _agreeing(own, served[-1]).all():
         return ['it gives the last time step: readout="last" of the adapter']
     return []
 
@@ -363,8 +363,9 @@ def spread(first: Tensor, after: Tensor) -> Tensor:
     return first.detach().to(after).expand_as(after).clone()
 
 
-def _same(ours: Tensor, theirs: Tensor) -> bool:
-    return bool(((ours - theirs).abs() <= TOLERANCE * ours.abs().max() + 1e-6).all())
+def _agreeing(ours: Tensor, theirs: Tensor) -> Tensor:
+    """Where two answers differ by no more than sums in another order may, a bool for each logit."""
+    return (ours - theirs).abs() <= TOLERANCE * ours.abs().max() + 1e-6
 
 
 def _at_step(output: Any, step: int, steps: int) -> Any:

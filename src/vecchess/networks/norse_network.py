@@ -73,9 +73,6 @@ class NorseNetwork(HiddenStateNetwork):
             outputs.append(output)
         return outputs
 
-    def _serve(self, is_served: bool) -> None:
-        self._is_served = is_served
-
     def _is_neuron(self, module: nn.Module) -> bool:
         return module in _cells(self.net)
 

@@ -55,7 +55,7 @@ class SnntorchNetwork(HiddenStateNetwork):
         self._serve(is_served=True)
 
     def _serve(self, is_served: bool) -> None:
-        self._is_served = is_served
+        super()._serve(is_served)
         for neuron in self._neurons:
             vars(neuron).pop("reset_mem", None)
             if is_served:

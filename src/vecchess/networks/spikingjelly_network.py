@@ -36,6 +36,7 @@ class SpikingjellyNetwork(HiddenStateNetwork):
         self._serve(is_served=True)
 
     def _serve(self, is_served: bool) -> None:
+        super()._serve(is_served)
         for module in self._memory_modules():
             vars(module).pop("reset", None)
             if is_served:

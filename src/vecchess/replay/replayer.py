@@ -26,6 +26,7 @@ from vecchess.selfplay.games.finished_games import (
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_table import NO_LIMIT
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
+from vecchess.selfplay.worker.networks import latest_net
 from vecchess.selfplay.worker.setup import build_server
 from vecchess.snn.integer.net_file import nets_in
 from vecchess.store.id_set import IdSet
@@ -248,7 +249,7 @@ def newest_network(run: RunFolder) -> str:
     Raises ConfigError where the run has none, or several and none of them is the newest.
     """
     if (run.path / LATEST).is_file():
-        return str(run.nets / str(run.read_json(LATEST).get("file")))
+        return str(latest_net(run).file)
     files = nets_in(run.nets)
     if len(files) != 1:
         raise ConfigError(f"{run.nets} has {len(files)} networks: say which with --net")

@@ -2,7 +2,7 @@
 
 devices            devices by --gpus, and each worker's share of cores and games
 signals            stop signals and exit codes
-torch_environment  variables that are read when torch is imported
+torch_environment  variables that are read when torch is imported, and its threads
 freed_memory       freed memory stays in the process, or goes back to the system
 child_process      functions in spawned processes: start, reason of death, last lines, end
 child_program      programs as child processes: start, end

@@ -54,6 +54,19 @@ def read_file(path: Path) -> bytes:
         raise unreadable(path, error) from None
 
 
+def read_named(path: Path, missing: Callable[[], Exception]) -> bytes:
+    """All bytes of a file that a user named, read as often as ``retried`` does; where it is missing
+    its name may be wrong, and ``missing()`` is raised at once."""
+
+    def attempt() -> bytes:
+        try:
+            return read_file(path)
+        except FileMissing:
+            raise missing() from None
+
+    return retried(attempt)
+
+
 def read_json(
     path: Path, schema: int | None = None, most_bytes: int = MOST_BYTES
 ) -> dict[str, Any]:

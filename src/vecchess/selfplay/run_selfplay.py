@@ -79,7 +79,7 @@ def play_run(
     devices = parse_gpus(config.gpus, may_share=True)
     given = absolute_paths(config)
     run = _run_to_resume(given, run_dir) if resume else _new_run(run_dir)
-    _check(pinned(run, given) if resume else given, devices)
+    check_playable(pinned(run, given) if resume else given, devices)
     if not resume:
         # a bad file is to be found before anything is made or compiled
         selfplay_source(given.net).check()
@@ -115,7 +115,7 @@ def play_run(
     return summary
 
 
-def _check(config: SelfplayConfig, devices: list[Device]) -> None:
+def check_playable(config: SelfplayConfig, devices: list[Device]) -> None:
     """Raise ConfigError for settings that games cannot be played with."""
     start_table(config.game)
     check_search(config.tree, fitting_share(config, devices, config.num_games), devices)

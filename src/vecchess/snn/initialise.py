@@ -16,13 +16,13 @@ Decision 18.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.errors import ConfigError
-from vecchess.shapes import NUM_ACTIONS, NUM_SQUARES
+from vecchess.shapes import NUM_ACTIONS
 from vecchess.snn.integer.bounds import INT16_LIMIT, check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.modules.rate_coding import coded_steps
@@ -31,7 +31,6 @@ from vecchess.snn.presets import (
     ACTIVATION_LIMIT,
     WEIGHT_LIMIT,
     NetConfig,
-    preset,
 )
 from vecchess.snn.topology import (
     MOVES,
@@ -56,18 +55,15 @@ Spikes = NDArray[np.floating]
 """float32[T, B, 8, 8, C] of 0 and 1, or float64 of activations 0 to 127."""
 
 
-def new_network(
-    size: str | NetConfig, seed: int, calibration_planes: NDArray[np.uint64]
-) -> IntegerNet:
-    """A fresh network of a preset or config, the same on every machine for the same arguments.
+def new_network(config: NetConfig, seed: int, calibration_planes: NDArray[np.uint64]) -> IntegerNet:
+    """A fresh network of these sizes, the same on every machine for the same arguments.
 
     calibration_planes: uint64[B, P] of B real positions (64 or more make good statistics).
-    Raises ``ConfigError`` for a wrong P or preset, ``NetworkError`` if it cannot be exact.
+    Raises ``ConfigError`` for a wrong P, ``NetworkError`` if it cannot be exact.
     """
     if calibration_planes.ndim != 2 or len(calibration_planes) == 0 or not 0 <= seed < 2**64:
         raise ConfigError("a new network needs planes of some positions and a seed below 2^64")
     num_planes = calibration_planes.shape[1]
-    config = preset(size, num_planes) if isinstance(size, str) else size
     if config.num_planes != num_planes:
         raise ConfigError(f"network has {config.num_planes} planes, positions have {num_planes}")
     fit = _Fit(config, seed, {})
@@ -93,19 +89,12 @@ def blank_moves(config: NetConfig) -> Layer:
     return Layer(weight, shift, np.zeros(1, np.int32))
 
 
-def unpack_planes(planes: NDArray[np.uint64]) -> NDArray[np.float32]:
-    """Bitboards uint64[B, P] -> float32[B, 8, 8, P] of 0 and 1, rank, then file."""
-    squares = np.arange(NUM_SQUARES, dtype=np.uint64)[None, :, None]
-    bits = (planes[:, None, :] >> squares) & np.uint64(1)
-    return bits.astype(np.float32).reshape(len(planes), 8, 8, planes.shape[1])
-
-
 def _coded(config: NetConfig, planes: NDArray[np.uint64]) -> Spikes:
     """Input of the stem: float32[1, B, 8, 8, P], or [T, ...] where it changes with time."""
-    if not config.is_rate_coded:
-        return unpack_planes(planes)[None]
-    steps = coded_steps(planes, config.time_steps, config.input_rate)
-    return np.stack([unpack_planes(step) for step in steps])
+    steps = planes[None]
+    if config.is_rate_coded:
+        steps = coded_steps(planes, config.time_steps, config.input_rate)
+    return np.stack([np.moveaxis(unpack_planes(step), 1, 3) for step in steps])
 
 
 def neuron_outputs(config: NetConfig, current: Ints, reader: str) -> Spikes:
@@ -237,11 +226,10 @@ def _sums(inputs: Spikes, weight: NDArray[np.integer]) -> Ints:
 
 def _patches(step: NDArray[np.floating]) -> NDArray[np.floating]:
     """[B, 8, 8, I] -> [B, 8, 8, 9 * I], tap by tap; 0 beyond the edge of the board."""
-    patches = np.zeros((*step.shape[:3], 9, step.shape[3]), step.dtype)
-    reads = ((slice(1, 8), slice(0, 7)), (slice(0, 8),) * 2, (slice(0, 7), slice(1, 8)))
-    for tap, ((ranks, from_ranks), (files, from_files)) in enumerate(product(reads, reads)):
-        patches[:, ranks, files, tap] = step[:, from_ranks, from_files]
-    return patches.reshape(*step.shape[:3], -1)
+    padded = np.pad(step, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    return np.concatenate(
+        [padded[:, r : r + 8, f : f + 8] for r in range(3) for f in range(3)], axis=-1
+    )
 
 
 def _mean(values: Ints) -> Ints:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +20,7 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 
 
-def to_integers(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> IntegerNet:
+def to_integers(module: SpikingNet) -> IntegerNet:
     """The integers a folded module computes with, proved exact; ``NetworkError`` otherwise."""
     if not module.folded:
         raise NetworkError("only a folded network has integer weights; call fold() first")
@@ -32,22 +31,21 @@ def to_integers(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> 
         layers={name: _layer(module.layer(name)) for name in layer_shapes(config)},
         policy_scale=module.policy_gain.item() * unit,
         value_scale=module.value_gain.item() * unit,
-        exit_rule=exit_rule,
     )
     check_bounds(net).require_exact()
     return net
 
 
-def exported(module: SpikingNet, exit_rule: dict[str, Any] | None = None) -> IntegerNet:
+def exported(module: SpikingNet) -> IntegerNet:
     """The network that a module would be deployed as now: a copy, folded where the module is not.
 
     The module does not change. Raises ``NetworkError`` if the network cannot be exact.
     """
     if module.folded:
-        return to_integers(module, exit_rule)
+        return to_integers(module)
     copy = deepcopy(module)
     copy.fold()
-    return to_integers(copy, exit_rule)
+    return to_integers(copy)
 
 
 @torch.no_grad()

@@ -6,7 +6,6 @@ selfplay_source    self-play games, one generation an iteration
 dataset_source     recorded games: for supervised learning, or mixed with a run's own
 initial_network    the network that a run starts with
 run_copies         what other machines have of the run, sent by rank 0
-publish            networks in the run's folder, and which is the newest
 training_matches   progress matches and the gate's
 run_cost           processor time, time of GPUs and energy that the run has cost
 train_reporter     printed lines, status, metrics, TensorBoard

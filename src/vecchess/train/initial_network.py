@@ -12,8 +12,9 @@ from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.inference.playable_net import PlayableSizes
 from vecchess.inference.source import find
-from vecchess.networks.module_net import ModuleNet, create_module_net
+from vecchess.networks.module_net import ModuleNet, create_module_net, seeded
 from vecchess.snn.create import (
+    CALIBRATION_SEED,
     create_sized,
     require_inputs,
     sizes_of,
@@ -28,8 +29,8 @@ from vecchess.snn.torch_integer import from_integers
 from vecchess.train.checkpoint.trainer_state import CheckpointWeights, is_checkpoint
 from vecchess.train.step.trained_module import LearnedNet, TrainedModule
 
-CALIBRATION_POSITIONS = 512
-CALIBRATION_SEED = 2718281828
+STATISTICS_POSITIONS = 512
+"""Positions of random games whose statistics a new network begins with."""
 
 
 def first_sizes(config: TrainConfig) -> PlayableSizes:
@@ -45,11 +46,8 @@ def first_sizes(config: TrainConfig) -> PlayableSizes:
 def _own_sizes(config: TrainConfig) -> NetConfig:
     """The sizes of a network of vecchess's own; raises what ``first_sizes`` does."""
     given = None if config.init_from is None else _sizes_in(config.init_from)
-    sizes = (
-        _sizes_to_make(config, given)
-        if find(config.net).has_sizes_only
-        else _existing_sizes(config)
-    )
+    is_new = find(config.net).has_sizes_only
+    sizes = _sizes_to_make(config, given) if is_new else _existing_sizes(config)
     if config.init_from is not None and given is not None:
         _require_same_shapes(sizes, given, config.init_from)
     return sizes
@@ -66,12 +64,13 @@ def first_net(config: TrainConfig) -> LearnedNet:
     if find(config.net).kind == "module":
         return TrainedModule(_module_net(config))
     sizes = _own_sizes(config)
-    if config.init_from is not None and is_checkpoint(config.init_from):
-        return CheckpointWeights.read(config.init_from).network(sizes, config.surrogate)
-    if config.init_from is not None:
-        return from_integers(_with_inputs_of(load_net(config.init_from), sizes), config.surrogate)
-    if not find(config.net).has_sizes_only:
-        return from_integers(_with_inputs_of(load_net(config.net), sizes), config.surrogate)
+    weights = config.init_from
+    if weights is None and not find(config.net).has_sizes_only:
+        weights = Path(config.net)
+    if weights is not None and is_checkpoint(weights):
+        return CheckpointWeights.read(weights).network(sizes, config.surrogate)
+    if weights is not None:
+        return from_integers(_with_inputs_of(load_net(weights), sizes), config.surrogate)
     if config.fold_at == 0:
         return from_integers(create_sized(sizes, config.seed), config.surrogate)
     return _new(sizes, config)
@@ -86,10 +85,9 @@ def _with_inputs_of(net: IntegerNet, sizes: NetConfig) -> IntegerNet:
 
 @torch.no_grad()
 def _new(sizes: NetConfig, config: TrainConfig) -> SpikingNet:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)
+    with seeded(config.seed):
         net = SpikingNet(sizes, config.surrogate)
-    planes = random_planes(CALIBRATION_POSITIONS, CALIBRATION_SEED, sizes.num_planes)
+    planes = random_planes(STATISTICS_POSITIONS, CALIBRATION_SEED, sizes.num_planes)
     net.train()
     net(torch.from_numpy(planes.view(np.int64)))
     net.absorb_statistics(lambda tensors: None, momentum=1.0)

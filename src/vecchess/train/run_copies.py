@@ -6,19 +6,19 @@ with the process. So no folder has to be shared, and a shared one is not written
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from vecchess.errors import ConfigError, write_error
 from vecchess.runtime.retried_read import read_file, retried
+from vecchess.selfplay.worker.networks import latest_net
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.run_folder import LATEST, RunFolder
 from vecchess.store.run_pins import PINS_FILE
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import latest_net
 
 GROUP_BYTES = 1 << 25
 """About as many are sent at a time."""
@@ -37,21 +37,15 @@ class RunCopies:
 
     def send_start(self) -> None:
         """Send what ranks begin with: pins and inputs."""
-        names: list[str] = []
-        if self._is_copied and self._ranks.is_main:
-            names = [PINS_FILE, *self._names_in("inputs")]
-        self._send(names)
+        self._send(lambda: [PINS_FILE, *self._names_in("inputs")])
 
     def send_latest(self) -> None:
         """Send the newest network, where there is one."""
-        names: list[str] = []
-        if self._is_copied and self._ranks.is_main and (self.run.path / LATEST).exists():
-            names = [f"nets/{latest_net(self.run).file.name}", LATEST]
-        self._send(names)
+        self._send(self._names_of_latest)
 
     def send_data(self) -> None:
         """Send what was imported for ``--data``."""
-        self._send(self._names_in("data") if self._is_copied and self._ranks.is_main else [])
+        self._send(lambda: self._names_in("data"))
 
     def send_games(self, first: int, end: int, with_unfinished: bool) -> None:
         """Send the games of the segments ``first`` to ``end`` - 1, as far as they are new; copies
@@ -70,7 +64,7 @@ class RunCopies:
             names = frozenset(f"games/{entry.file}" for entry in entries)
             if with_unfinished:
                 names |= {f"cuts/{entry.file}" for entry in entries if entry.cut}
-            self._send(sorted(names - self._sent))
+            self._send(lambda: sorted(names - self._sent))
             self._sent = names
         lines = json.dumps([entry.to_dict() for entry in entries]).encode()
         lines = self._ranks.broadcast_bytes(lines)
@@ -93,11 +87,17 @@ class RunCopies:
         files = sorted(file for file in (self.run.path / folder).rglob("*") if file.is_file())
         return [file.relative_to(self.run.path).as_posix() for file in files]
 
-    def _send(self, names: list[str]) -> None:
-        """Send the files ``names`` of rank 0's folder to the copies."""
+    def _names_of_latest(self) -> list[str]:
+        """The files of the newest network, where there is one."""
+        if not (self.run.path / LATEST).exists():
+            return []
+        return [f"nets/{latest_net(self.run).file.name}", LATEST]
+
+    def _send(self, find_names: Callable[[], Iterable[str]]) -> None:
+        """Send files of rank 0's folder to the copies; ``find_names`` is called there alone."""
         if not self._is_copied:
             return
-        left = iter(names)
+        left = iter(find_names() if self._ranks.is_main else ())
         while group := self._ranks.broadcast_bytes(self._packed(left)):
             if self._is_copy:
                 self._unpack(group)

@@ -17,8 +17,8 @@ from vecchess.runtime.devices import Device, parse_gpus, seen_among
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.runtime.terminal import CleanConsole, note_console
-from vecchess.selfplay.games.game_table import start_table
-from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
+from vecchess.selfplay.run_selfplay import check_playable
+from vecchess.selfplay.worker.networks import latest_net
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.manifest import path_refusals
 from vecchess.store.metrics import MetricsLog
@@ -54,7 +54,6 @@ from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.distributed.shared_settings import OWN, settings_from_rank0
 from vecchess.train.executor import GenerationPlayer, open_executor, selfplay_config
 from vecchess.train.initial_network import first_net, first_sizes
-from vecchess.train.publish import latest_net
 from vecchess.train.run_copies import RunCopies, open_folder
 from vecchess.train.run_cost import RunCost, cost_before
 from vecchess.train.selfplay_source import SelfplaySource
@@ -309,7 +308,7 @@ def _open_run(
                 pin_run(run, config)
             for line in note_start(run, config):
                 status.add_note(line)
-                console.print(line)
+                console.print(line, markup=False)
         ranks.require_same(str(GAMES_VERSION), "version of the games")
         yield status
 
@@ -336,10 +335,7 @@ def check_settings(config: TrainConfig, devices: list[Device]) -> None:
     check_places(config.data)
     if config.objective != "supervised":
         check_executor(config)
-        start_table(config.game)
-        settings = selfplay_config(config, config.net)
-        share = fitting_share(settings, devices, settings.num_games)
-        check_search(config.tree, share, devices)
+        check_playable(selfplay_config(config, config.net), devices)
 
 
 def _shared_folder(

@@ -15,6 +15,7 @@ from vecchess.inference.source import find
 from vecchess.rng import random_word
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.cut_finder import remove_cuts
+from vecchess.selfplay.worker.networks import latest_net, mark_latest
 from vecchess.store.maintenance.prune_games import first_needed, write_needed
 from vecchess.store.seating import Seating
 from vecchess.store.stats import GameStats
@@ -22,7 +23,6 @@ from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
 from vecchess.train.data.replay_window import window_size
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.executor import GenerationPlayer
-from vecchess.train.publish import latest_net, mark_latest
 from vecchess.train.run_copies import RunCopies
 from vecchess.train.step.learner import Learner
 
@@ -188,8 +188,7 @@ class SelfplaySource:
     def _note_needed(self) -> None:
         """Note the first segment that the oldest of the newest checkpoints needs: pruning spares
         all from there on, or all where the run may go back. The window of a later one never begins
-        earlier. Unfinished games that no
-        checkpoint goes on with are removed."""
+        earlier. Unfinished games that no checkpoint goes on with are removed."""
         config = self._config
         back = config.checkpoint_every * (config.keep_checkpoints + 1)
         first = max(len(self._history) - back, 1)
@@ -199,21 +198,16 @@ class SelfplaySource:
         remove_cuts(self._run, (first - 1) * self._seating.seats)
 
     def _oldest_in_window(self, num: int) -> tuple[int, int]:
-        """Positions of the first ``num`` generations, and the first one that a window then has."""
-        total = sum(self._history[:num])
-        return total, num - self._num_generations(num, total)
-
-    def _num_generations(self, end: int, total: int) -> int:
-        """How many of the newest of ``end`` generations the window holds; at least one."""
+        """Positions of the first ``num`` generations, and the first one that a window then has: it
+        holds the newest of them at least."""
+        total, oldest = sum(self._history[:num]), num - 1
         if self._config.is_on_policy:
-            return 1
-        room, num = window_size(total, self._config.window_positions), 0
-        for positions in reversed(self._history[:end]):
-            room -= positions
-            if room < 0 and num:
-                break
-            num += 1
-        return num
+            return total, oldest
+        room = window_size(total, self._config.window_positions) - self._history[oldest]
+        while oldest and room >= self._history[oldest - 1]:
+            oldest -= 1
+            room -= self._history[oldest]
+        return total, oldest
 
     def _facts(self, played: dict[str, Any], oldest: int) -> dict[str, Any]:
         """Facts about a generation."""

@@ -12,15 +12,14 @@ from vecchess.config import TrainConfig
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.reporting import as_clock
 from vecchess.selfplay.supervisor.status_view import match_line, metric_figures, show_status
+from vecchess.selfplay.worker.networks import PublishedNet
 from vecchess.store.metrics import THROUGHPUT, MetricsLog
 from vecchess.store.status_file import State, StatusWriter
 from vecchess.train.data.batch_spec import IterationPlan
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import PublishedNet
 from vecchess.train.run_cost import RunCost
-from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.step.learner import Learner
-from vecchess.train.training_matches import OPPONENTS, player_name, player_queries
+from vecchess.train.training_matches import OPPONENTS, own_players
 
 RATIOS = ("ratio_error", "clipped", "acting_error")
 """Figures of probability ratios. Before anything was learnt from a generation PPO's first two are
@@ -52,23 +51,23 @@ class LearningDisplay:
         """Since this process's first update of the iteration."""
         return max(monotonic() - self._start, 1e-9)
 
-    def update(self, step: int, metrics: StepMetrics) -> None:
-        """Show and log that ``step`` updates are done, with the ``metrics`` of the last."""
-        waits = metrics.rank_sums[1 : 1 + len(metrics.rank_sums) // 2]
+    def update(self, step: int, metrics: dict[str, float], waits: list[float]) -> None:
+        """Show and log that ``step`` updates are done, with the ``metrics`` of the last and the
+        seconds that each rank waited for its batch."""
         before = self.waits or [0.0] * len(waits)
         self.waits = [sum(pair) for pair in zip(before, waits, strict=True)]
-        if metrics.means["skipped"]:
+        if metrics["skipped"]:
             title = self._reporter.title
             self._reporter.note(f"{title}  update {step:,} skipped: its gradient is not finite")
         else:
-            self.means = metrics.means
+            self.means = metrics
         self.done = step
         self._reporter.set_learning(self._facts(step))
         if step == 1:
-            self.ratios = {key: metrics.means[key] for key in RATIOS if key in metrics.means}
+            self.ratios = {key: metrics[key] for key in RATIOS if key in metrics}
             self._reporter.log_ratios(self.ratios)
-        self._sums.update(metrics.means)
-        self._counts.update(metrics.means.keys())
+        self._sums.update(metrics)
+        self._counts.update(metrics.keys())
         num_updates = self._counts["skipped"]
         if num_updates == self._reporter.config.log_every or step == self._plan.num_steps:
             means = {name: value / self._counts[name] for name, value in self._sums.items()}
@@ -235,7 +234,7 @@ class TrainReporter:
         """Log and print a progress match."""
         self.report_line(match_line(self.title, match, match["score_interval"]))
         facts = {key: match[key] for key in match if key != "iteration"}
-        best = player_name(player_queries(self.config)[-1])
+        best = [*own_players(self.config)][-1]
         self._write("eval", facts, plotted_match(match, best))
 
     def log_gate(self, verdict: dict[str, Any]) -> None:

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from vecchess.config import TrainConfig
 from vecchess.runtime.signals import StopSignals
+from vecchess.selfplay.worker.networks import forget_others, publish
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import IterationPlan
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import forget_others, publish
 from vecchess.train.step.learner import Learner
 from vecchess.train.train_reporter import TrainReporter
 from vecchess.train.training_matches import TrainingMatches
@@ -154,9 +154,11 @@ class Trainer:
                 with self._patience():
                     metrics = self.learner.step(batch, self._done(plan), rank_values, first_row)
                 self._part_s = self.learner.seconds_a_part(batch, waited_s)
-                shares.note(metrics.rank_sums[1 + self.ranks.world_size :])
-                display.update(progress.iteration_step, metrics)
-                if metrics.rank_sums[0]:
+                num_stops, *times = metrics.rank_sums
+                waits, part_times = times[: self.ranks.world_size], times[self.ranks.world_size :]
+                shares.note(part_times)
+                display.update(progress.iteration_step, metrics.means, waits)
+                if num_stops:
                     self._agree_on_stop()
                     return False
         return True

@@ -39,11 +39,10 @@ from vecchess.inference.source import find
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import Device
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.worker.networks import save_playable
+from vecchess.selfplay.worker.networks import latest_net, save_playable
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.distributed.control import has_ended, in_thread
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.publish import latest_net
 
 OPPONENTS = ("random", "greedy")
 RANDOM_PLIES = 6
@@ -76,12 +75,12 @@ class TrainingMatches:
         config, net = self._config, latest_net(self._run).file
         settings = _match_config(config, config.eval_games, config.seed)
         matches = []
-        for query in player_queries(config):
+        for name, query in own_players(config).items():
             for opponent in OPPONENTS:
                 result = self._play_match(settings, self._player(net, query), opponent, networks=1)
                 if result is None:
                     return []
-                names = {"player": player_name(query), "opponent": opponent}
+                names = {"player": name, "opponent": opponent}
                 matches.append(names | _match_facts(result))
         return matches
 
@@ -97,7 +96,7 @@ class TrainingMatches:
         self._ranks.barrier()
         settings = _match_config(config, config.gate_games, config.seed + iteration)
         settings = settings.model_copy(update={"sprt": config.gate})
-        query = player_queries(config)[-1]
+        query = [*own_players(config).values()][-1]
         new, old = (self._player(net, query) for net in (file, best.file))
         try:
             result = self._play_match(settings, new, old, networks=2)
@@ -111,7 +110,7 @@ class TrainingMatches:
         return {"admitted": admitted, "opponent": best.name} | _match_facts(result)
 
     def _player(self, file: Path, query: str) -> str:
-        """The spelling of a network of the run that plays with a query of ``player_queries``."""
+        """The spelling of a network of the run that plays with a query of ``own_players``."""
         net = find(self._config.net).with_weights_of(file).text
         return f"net:{net}{query.replace('?', '&') if '?' in net else query}"
 
@@ -134,19 +133,13 @@ class TrainingMatches:
         return PlayerResources(most, self._device, self._config.backend, threads)
 
 
-def player_queries(config: TrainConfig) -> list[str]:
-    """Options of the run's network as a player: none, and with the run's search if it has one."""
-    tree = config.tree
-    searched = [] if tree.search == "none" else [f"?search={tree.search}&sims={tree.sims}"]
-    return ["", *searched]
-
-
-def player_name(query: str) -> str:
-    """The name of a network that plays with ``query``: "policy", or "gumbel 16"."""
-    if not query:
-        return "policy"
-    search, _, sims = query.removeprefix("?search=").partition("&sims=")
-    return f"{search} {sims}"
+def own_players(config: TrainConfig) -> dict[str, str]:
+    """The run's network as a player, by name, and what follows the network in its spelling:
+    "policy", and "gumbel 16" with the run's search if it has one."""
+    tree, players = config.tree, {"policy": ""}
+    if tree.search != "none":
+        players[f"{tree.search} {tree.sims}"] = f"?search={tree.search}&sims={tree.sims}"
+    return players
 
 
 def _match_config(config: TrainConfig, games: int, seed: int) -> MatchConfig:

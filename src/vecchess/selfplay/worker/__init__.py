@@ -3,7 +3,7 @@
 worker          body of the process
 protocol        messages between parent and worker, and the pulse
 setup           from a configuration to a server
-networks        the network of a run: found, made, stored
+networks        the networks of a run: found, made, kept, published
 precompile      compiles all kernels before the first worker starts
 memory_plan     memory that a run may need, and a share that fits into it
 slot_tuning     number of slots: measured, remembered

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from vecchess.config import DEFAULT_NET
-from vecchess.errors import DataError, FileMissing, NetworkError
+from vecchess.errors import DataError, NetworkError
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.runtime.retried_read import read_file, retried
+from vecchess.runtime.retried_read import read_named
 from vecchess.safe_parse import MOST_BYTES, clip_line, is_schema, parse_json, parse_json_object
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import (
@@ -86,7 +86,10 @@ def load_net(net: str | Path) -> IntegerNet:
     path = net_path(net)
     if path.is_dir():
         raise missing_net(path)
-    data = _read(path)
+    try:
+        data = read_named(path, lambda: missing_net(path))
+    except DataError as error:
+        raise NetworkError(str(error)) from None
     if path.suffix != SUFFIX and _header_size(data) > len(data):
         raise NetworkError(f"{path} is no network file: those end in {SUFFIX}")
     try:
@@ -104,22 +107,6 @@ def load_exact(net: str | Path) -> IntegerNet:
     except NetworkError as error:
         raise NetworkError(f"network {net} is {error}") from None
     return found
-
-
-def _read(path: Path) -> bytes:
-    """The content of a network file, tried again while it cannot be read; not where it is missing:
-    then its name may be wrong."""
-
-    def attempt() -> bytes:
-        try:
-            return read_file(path)
-        except FileMissing:
-            raise missing_net(path) from None
-
-    try:
-        return retried(attempt)
-    except DataError as error:
-        raise NetworkError(str(error)) from None
 
 
 def missing_net(path: Path, names: Iterable[str] = ()) -> NetworkError:

@@ -45,9 +45,12 @@ def gathered(boards: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tens
 
 
 def convolve(boards: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """[..., 8, 8, I] -> [..., 8, 8, O] by torch's convolution."""
+    """[..., 8, 8, I] -> [..., 8, 8, O] by torch's convolution; channels stay last in memory."""
+    flat = boards.reshape(-1, 8, 8, boards.shape[-1]).permute(0, 3, 1, 2)
     kernel = weight.unflatten(1, (3, 3, -1)).permute(0, 3, 1, 2)
-    return _convolve(boards, kernel, bias)
+    kernel = kernel.contiguous(memory_format=torch.channels_last)
+    sums = functional.conv2d(flat, kernel, bias, padding=1)
+    return sums.permute(0, 2, 3, 1).reshape(*boards.shape[:-1], len(weight))
 
 
 def convolve_planes(boards: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -120,14 +123,6 @@ def by_input(sums: Tensor) -> Tensor:
     """[O, taps * I] of sums of ``add_weight_gradients``, [O / GRADIENT_WIDTH, I, taps,
     GRADIENT_WIDTH], taps from the last to the first."""
     return sums.flip(2).permute(0, 3, 2, 1).reshape(sums.shape[0] * sums.shape[3], -1)
-
-
-def _convolve(boards: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
-    """[..., 8, 8, I] with ``kernel: [O, I, 3, 3]``; channels stay last in memory."""
-    flat = boards.reshape(-1, 8, 8, boards.shape[-1]).permute(0, 3, 1, 2)
-    kernel = kernel.contiguous(memory_format=torch.channels_last)
-    sums = functional.conv2d(flat, kernel, bias, padding=1)
-    return sums.permute(0, 2, 3, 1).reshape(*boards.shape[:-1], len(kernel))
 
 
 def _packed(boards: Tensor) -> Tensor:

@@ -178,7 +178,7 @@ class SynapseLayer(nn.Module):
             self.weight.mul_(gain[:, None])
             self.bias.copy_(bias)
         self.shift.copy_(self._finest_shift())
-        self.mark_folded()
+        self._mark_folded()
 
     @torch.no_grad()
     def adopt(self, weight: Tensor, bias: Tensor, shift: Tensor) -> None:
@@ -186,10 +186,10 @@ class SynapseLayer(nn.Module):
         self.weight.copy_(weight)
         self.bias.copy_(bias)
         self.shift.copy_(shift)
-        self.mark_folded()
+        self._mark_folded()
 
-    def mark_folded(self) -> None:
-        """Compute with quantised weights from now on; for a state that was folded when saved."""
+    def _mark_folded(self) -> None:
+        """Compute with quantised weights from now on."""
         self.norm = None
         self.folded = True
 

@@ -201,8 +201,8 @@ class SpikingNet(nn.Module):
             planes = unpack_bitboards(planes[..., : stem_planes(self.config)])
         return self._currents("stem", planes)
 
-    def _currents(self, name: str, inputs: Tensor, shortcut: Tensor | None = None) -> Tensor:
-        return self.layer(name)(inputs, self.compiled, shortcut)  # type: ignore[no-any-return]
+    def _currents(self, name: str, inputs: Tensor) -> Tensor:
+        return self.layer(name)(inputs, self.compiled)  # type: ignore[no-any-return]
 
     def resting_membranes(self, num_boards: int) -> list[Tensor]:
         """Membranes of B boards before the first step, one per layer of spiking neurons."""

@@ -15,8 +15,8 @@ from pydantic import ConfigDict, Field, ValidationError
 from torch import Tensor, nn
 
 from vecchess.config.settings import TypedModel
-from vecchess.errors import ConfigError, DataError, FileMissing, FileUnreadable, NetworkError
-from vecchess.runtime.retried_read import read_file, retried
+from vecchess.errors import ConfigError, DataError, FileUnreadable, NetworkError
+from vecchess.runtime.retried_read import read_named
 from vecchess.safe_parse import clip_line
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
@@ -230,15 +230,9 @@ class CheckpointWeights:
     def read(cls, file: Path) -> Self:
         """The weights in ``file``; raises NetworkError where it is missing, out of reach or
         damaged."""
-
-        def attempt() -> bytes:
-            try:
-                return read_file(file)
-            except FileMissing:  # its name may be wrong: not tried again
-                raise NetworkError(f"there is no checkpoint {file}") from None
-
+        missing = NetworkError(f"there is no checkpoint {file}")
         try:
-            tensors, entry = decode_checkpoint(retried(attempt))
+            tensors, entry = decode_checkpoint(read_named(file, lambda: missing))
             folded = state_values(entry).folded
             sizes = NetConfig.model_validate(entry["facts"]["net"])
         except FileUnreadable as error:

@@ -25,6 +25,7 @@ from vecchess import __version__
 from vecchess.errors import ConfigError, RankLost, VecchessError
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import CPU, Device, see_only
+from vecchess.runtime.torch_environment import torch_threads
 from vecchess.train.distributed.collectives import (
     carry_out,
     close_group,
@@ -245,7 +246,8 @@ def join_ranks(
     ``ControlPlane``. Raises ConfigError with one line where ranks do not come together.
     """
     see_only(device)
-    with _cores_of_rank(info):
+    num_ranks = 1 if info.starter == "srun" else info.local_world_size  # its tasks have cores each
+    with torch_threads(num_cores() // num_ranks):
         torch_device, on_gpu = torch.device(device.name), device != CPU
         if info.world_size == 1:
             yield Ranks.alone(torch_device)
@@ -276,15 +278,3 @@ def join_ranks(
             raise
         finally:
             control.close()
-
-
-@contextmanager
-def _cores_of_rank(info: RankInfo) -> Iterator[None]:
-    """Let torch compute with as many threads as this rank has cores, for a block."""
-    before = torch.get_num_threads()
-    num_ranks = 1 if info.starter == "srun" else info.local_world_size  # its tasks have cores each
-    torch.set_num_threads(max(1, num_cores() // num_ranks))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

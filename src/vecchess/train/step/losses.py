@@ -137,7 +137,7 @@ def clip_ratios(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) 
         "acting_error": (weight - 1).abs(),
     }
     pushed = -gain * weight.clamp(max=MOST_WEIGHT)
-    return _policy_gradient(outputs, batch, loss, chosen, pushed, batch.returned, metrics)
+    return _policy_gradient(outputs, batch, loss, chosen, pushed, metrics)
 
 
 def follow_advantage(outputs: StepOutputs, batch: Samples[Tensor], loss: LossConfig) -> Losses:
@@ -150,7 +150,7 @@ def follow_advantage(outputs: StepOutputs, batch: Samples[Tensor], loss: LossCon
     weight = _log_ratio(chosen, batch).detach().exp()
     gain = chosen.log_prob * batch.advantage * weight.clamp(max=MOST_WEIGHT)
     metrics = {"acting_error": (weight - 1).abs()}
-    return _policy_gradient(outputs, batch, loss, chosen, -gain, batch.returned, metrics)
+    return _policy_gradient(outputs, batch, loss, chosen, -gain, metrics)
 
 
 OBJECTIVES: dict[str, Objective] = {
@@ -193,19 +193,18 @@ def _policy_gradient(
     loss: LossConfig,
     chosen: _ChoosingStep,
     pushed: Tensor,
-    target: Tensor,
     metrics: dict[str, Tensor],
 ) -> Losses:
     """The terms that ppo and reinforce share: entropy, the other steps, the value.
 
-    ``pushed``: float32[B], the loss of the move played. ``target``: float32[B, 3], of the value.
-    ``metrics``: float32[B] each, of rows with a policy.
+    ``pushed``: float32[B], the loss of the move played. ``metrics``: float32[B] each, of rows with
+    a policy. The value learns the returns.
     """
     weights = step_weights(loss.step_weights, outputs.num_steps, pushed.device)
     policy = chosen.log_policy.exp()
     entropy = -(policy * chosen.log_policy).sum(-1)
     followed = -(policy.detach() * outputs.log_policy).sum(-1) - entropy.detach()
-    value = -(target * outputs.log_wdl).sum(-1)
+    value = -(batch.returned * outputs.log_wdl).sum(-1)
     shown = {name: figure.detach() * batch.has_policy for name, figure in metrics.items()} | {
         "entropy": entropy.detach(),
         "value_cross_entropy": value[-1].detach(),
