@@ -28,8 +28,8 @@ from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.fleet.block_games import BlockGames, store_block
 from vecchess.fleet.block_player import BlockPlayer, config_of
-from vecchess.fleet.fleet_display import FleetDisplay, PlayerList
 from vecchess.fleet.learner_steps import LearnerSteps, Rewind
+from vecchess.fleet.player_list import PlayerList
 from vecchess.fleet.ray_players import RayPlayers, address_of, check_ray
 from vecchess.fleet.steps import (
     Accept,
@@ -66,7 +66,7 @@ from vecchess.selfplay.run_selfplay import OpenExecutor
 from vecchess.selfplay.supervisor.cut_finder import CutFinder
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
-from vecchess.selfplay.supervisor.status_watcher import ThroughputLog
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
 from vecchess.selfplay.supervisor.supervisor import (
     HEARTBEAT_S,
     RunResult,
@@ -119,7 +119,7 @@ class FleetExecutor:
         run: RunFolder,
         store: Store,
         devices: list[Device],
-        watcher: FleetDisplay,
+        watcher: StatusWatcher,
         keeps_results: bool,
         log_event: LogEvent = no_event,
         players: RayPlayers | None = None,
@@ -433,7 +433,7 @@ class FleetExecutor:
 class _Quiet:
     """A watcher of the workers that check results: only their lines are passed on."""
 
-    def __init__(self, watcher: FleetDisplay) -> None:
+    def __init__(self, watcher: StatusWatcher) -> None:
         self._watcher = watcher
 
     def update(self, supervisor: Supervisor) -> None:
@@ -467,7 +467,7 @@ def _open_for_games(
     stop: StopSignals,
 ) -> Iterator[FleetExecutor]:
     with ThroughputLog(run, status.add_note) as log:
-        watcher = FleetDisplay(display, status, log.write)
+        watcher = StatusWatcher(display, status, log.write)
         with open_mailbox(config, run, devices, watcher, status, stop) as executor:
             yield executor
             if executor.ledger.is_complete:
@@ -478,7 +478,7 @@ def open_mailbox(
     config: TrainConfig | SelfplayConfig,
     run: RunFolder,
     devices: list[Device],
-    watcher: FleetDisplay,
+    watcher: StatusWatcher,
     status: StatusWriter,
     stop: StopSignals,
 ) -> FleetExecutor:
