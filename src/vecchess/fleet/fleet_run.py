@@ -153,6 +153,7 @@ class FleetExecutor:
         waiting = "results of players wait"
         self._retry = WriteRetry(watcher.report_line, lambda: waiting, "they are recorded")
         self.num_checked = self._num_held = 0
+        self._heartbeat: Callable[[], str] = no_heartbeat
         self._next_heartbeat = self._began = 0.0
 
     def __enter__(self) -> Self:
@@ -192,12 +193,11 @@ class FleetExecutor:
         Raises GamesRefuted where recorded games turn out to be wrong.
         """
         self._began, self._num_held, self._is_stopping = time.monotonic(), 0, False
+        self._heartbeat = heartbeat
         self.ledger.open(as_ids(ids))
-        stopped_by = ""
-        rewind: Rewind | None = None
+        rewind, stopped_by = None, ""
         try:
-            answer = partial(self._answer, heartbeat)
-            rewind = carry_out(self._gathering(net), answer)
+            rewind = carry_out(self._gathering(net), self._answer)
         except _StopRequested as stop:
             stopped_by = str(stop)
         if rewind is not None:
@@ -295,45 +295,42 @@ class FleetExecutor:
             name = None
         return cut_part(sha256, length, name)
 
-    def _answer(self, heartbeat: Callable[[], str], request: Request) -> Any:
-        beat = partial(self._beat, heartbeat)
+    def _answer(self, request: Request) -> Any:
         match request:
             case Pause(seconds):
-                return self._wait(lambda: False, beat, seconds)
+                return self._wait(lambda: False, seconds)
             case Supply(task):
-                return self._asked(partial(self._supply, task), beat)
+                return self._asked(partial(self._supply, task))
             case Inspect(task, name, data):
                 return self._fault(task, name, data)
             case IsDrawn():
                 return self._draw.random() < self._config.verify_share
             case Replay(task, name, data):
-                return self._difference(task, name, data, beat)
+                return self._difference(task, name, data)
             case Gathered(task, names):
                 self._num_held = sum(len(task.blocks.ids(name.block)) for name in names)
                 return None
             case Accept(task, results):
-                return self._accept(task, results, beat)
+                return self._accept(task, results)
             case EarliestBy(player):
                 return self._earliest_by(player)
             case Tell(line):
                 return self._watcher.report_line(line)
-        return self._asked(partial(ask_store, self._store, request), beat)
+        return self._asked(partial(ask_store, self._store, request))
 
-    def _asked(self, call: Callable[[], ResultT], beat: Callable[[], None]) -> ResultT:
+    def _asked(self, call: Callable[[], ResultT]) -> ResultT:
         """The result of a call to the store."""
         future: Future[ResultT] = self._io.submit(call)
-        self._wait(future.done, beat)
+        self._wait(future.done)
         return future.result()
 
-    def _wait(
-        self, is_done: Callable[[], bool], beat: Callable[[], None], seconds: float = 1e9
-    ) -> None:
+    def _wait(self, is_done: Callable[[], bool], seconds: float = 1e9) -> None:
         deadline = time.monotonic() + seconds
         while not is_done() and (left_s := deadline - time.monotonic()) > 0:
-            beat()
+            self._beat()
             time.sleep(min(0.01, left_s))
 
-    def _beat(self, heartbeat: Callable[[], str]) -> None:
+    def _beat(self) -> None:
         """Show how it goes; raise _StopRequested where the caller asks to end."""
         now = time.monotonic()
         if now < self._next_heartbeat:
@@ -343,7 +340,7 @@ class FleetExecutor:
         self._watcher.show(self.facts)
         if self._own_players is not None:
             self._own_players.check()
-        if reason := heartbeat():
+        if reason := self._heartbeat():
             self._is_stopping = True
             raise _StopRequested(reason)
 
@@ -369,9 +366,7 @@ class FleetExecutor:
             return str(error)
         return games.fault(task, name.block, self._seating)
 
-    def _difference(
-        self, task: FleetTask, name: BlockName, data: bytes, beat: Callable[[], None]
-    ) -> str:
+    def _difference(self, task: FleetTask, name: BlockName, data: bytes) -> str:
         """How the result of a block differs from what is played here; or ""."""
         checker = self._checker or self._opened_checker()
         if self._net_file is not None and not checker.has_network(task):
@@ -380,7 +375,7 @@ class FleetExecutor:
         checker.begin(task, name.block, cuts)
         while not (played := checker.take_played()):
             checker.poll(0.05)
-            beat()
+            self._beat()
         self.num_checked += 1
         here, there = (
             BlockGames.of(name, each, self._games).digest() for each in (played[0].data, data)
@@ -398,9 +393,7 @@ class FleetExecutor:
         )
         return self._checker
 
-    def _accept(
-        self, task: FleetTask, results: dict[BlockName, bytes], beat: Callable[[], None]
-    ) -> None:
+    def _accept(self, task: FleetTask, results: dict[BlockName, bytes]) -> None:
         """Record the results of a generation."""
         for name, data in sorted(results.items()):
             games = BlockGames.of(name, data, self._games)
@@ -412,7 +405,7 @@ class FleetExecutor:
                 shard, cut = games.to_bytes(self._games.run_id)
             entry = store_block(self._run, file, shard, cut, games, left)
             while not self._retry.attempt(partial(self.ledger.record, FLEET, entry)):
-                self._wait(lambda: False, beat, BUSY_S)
+                self._wait(lambda: False, BUSY_S)
         self._num_held = 0
         self._quota.enforce()
 
