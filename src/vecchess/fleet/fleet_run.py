@@ -16,18 +16,11 @@ from secrets import SystemRandom
 from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeVar
 
-from vecchess.config import (
-    DEFAULT_NET,
-    ContributeConfig,
-    DeviceConfig,
-    PlayConfig,
-    SelfplayConfig,
-    TrainConfig,
-)
+from vecchess.config import DEFAULT_NET, PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.fleet.block_games import BlockGames, store_block
-from vecchess.fleet.block_player import BlockPlayer, config_of
+from vecchess.fleet.block_player import BlockPlayer, config_of, player_config
 from vecchess.fleet.learner_steps import LearnerSteps, Rewind
 from vecchess.fleet.player_list import PlayerList
 from vecchess.fleet.ray_players import RayPlayers, address_of, check_ray
@@ -384,10 +377,8 @@ class FleetExecutor:
 
     def _opened_checker(self) -> BlockPlayer:
         folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="vecchess-check-")))
-        local = {name: getattr(self._config, name) for name in DeviceConfig.model_fields}
-        syzygy = self._config.tree.syzygy
-        openings = self._config.game.openings
-        config = config_of(self._games, ContributeConfig(**local, syzygy=syzygy), openings)
+        local, openings = player_config(self._config), self._config.game.openings
+        config = config_of(self._games, local, openings)
         self._checker = self._stack.enter_context(
             BlockPlayer(self._games, config, self._devices, folder, _Quiet(self._watcher))
         )
