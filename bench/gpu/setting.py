@@ -19,7 +19,7 @@ from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cuda.backend import CudaBackend
 from vecchess.inference.cuda.tiles import Tile, candidates
-from vecchess.inference.engine import SlotEngine
+from vecchess.inference.engine import SlotEngine, answer_all
 from vecchess.inference.requests import Requests
 from vecchess.machine_limits import num_cores
 from vecchess.selfplay.worker.random_requests import random_requests
@@ -162,10 +162,7 @@ def answers(backend: Backend, questions: Requests) -> Answers:
     asked = Requests.empty(questions.num_rows, questions.planes.shape[1])._replace(
         planes=questions.planes, legal=questions.legal, num_legal=questions.num_legal
     )
-    engine = SlotEngine(backend, asked)
-    engine.submit(np.arange(asked.num_rows, dtype=np.int32))
-    while not engine.is_idle:
-        engine.step()
+    answer_all(backend, asked)
     return Answers(asked.policy, asked.wdl, asked.steps)
 
 

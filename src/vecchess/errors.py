@@ -1,6 +1,8 @@
 """Errors that users can meet. A message tells what is wrong, where, and what to do next."""
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
@@ -127,3 +129,15 @@ def as_device_error(error: BaseException, what: str) -> DeviceError | None:
         advice = "look at the driver's log (dmesg, nvidia-smi) if it happens again"
         return DeviceError(f"the device failed while {what}: {first_line}; {advice}")
     return None
+
+
+@contextmanager
+def device_work(what: str) -> Iterator[None]:
+    """Raise DeviceError where the device fails in the block, or in a function that this decorates;
+    other errors pass unchanged. ``what`` is done there, as the message says. Decision 120."""
+    try:
+        yield
+    except Exception as error:
+        if device_error := as_device_error(error, what):
+            raise device_error from error
+        raise

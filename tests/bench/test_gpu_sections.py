@@ -18,8 +18,7 @@ from bench.gpu.sections import SECTIONS
 from bench.gpu.setting import Answers, Setting, TileTooLargeError
 from triton.runtime.errors import OutOfResources
 
-from vecchess.errors import DeviceError
-from vecchess.inference.device_errors import device_work
+from vecchess.errors import DeviceError, device_work
 from vecchess.snn.integer.integer_net import ExitRule
 
 COMMAND_S = 575

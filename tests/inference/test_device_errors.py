@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from tests.inference.requests import ask
-from vecchess.errors import DeviceError
-from vecchess.inference.device_errors import device_work
+from vecchess.errors import DeviceError, device_work
 from vecchess.inference.reference import ReferenceBackend
 from vecchess.snn.create import create_network
 from vecchess.snn.integer.integer_net import ExitRule

@@ -4,6 +4,7 @@ from multiprocessing import Pipe
 
 import pytest
 
+from vecchess.runtime import json_pipe
 from vecchess.runtime.json_pipe import JsonPipe, decode_message
 
 pytestmark = pytest.mark.plain
@@ -23,9 +24,12 @@ def test_messages_arrive_in_order_and_the_end_is_none() -> None:
 
 
 @pytest.mark.parametrize("data", [b"[1]\n", b'{"kind": 1}\n', b"{}\n", b"x" * 101])
-def test_a_peer_that_sends_something_else_counts_as_gone(data: bytes) -> None:
+def test_a_peer_that_sends_something_else_counts_as_gone(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_pipe, "MOST_BYTES", 100)
     one, other = Pipe()
-    pipe = JsonPipe(one, most_bytes=100)
+    pipe = JsonPipe(one)
     other.send_bytes(data)
     assert pipe.receive() is None
 

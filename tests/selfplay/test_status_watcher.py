@@ -98,3 +98,18 @@ def test_how_often(clock: list[float]) -> None:
     assert told.updates == 5, "once a second at most"
     chronicle.report_line("worker 0 died")
     assert told.lines == ["worker 0 died"] * 2  # for the status, and for people
+
+
+def test_games_that_others_play(clock: list[float]) -> None:
+    told = Told()
+    chronicle = chronicle_of(told)
+    chronicle.is_shown = False
+    for second in range(12):
+        clock[0] += 1.0
+        chronicle.show({"games": second, "load": {"plies_per_s": 5.0 if second > 2 else 0.0}})
+    assert [line["games"] for line in told.loads] == [3, 8]
+    assert told.updates == 0
+    assert "state" not in told.facts, "something else goes on"
+    chronicle.is_shown = True
+    chronicle.show({"games": 12, "load": {"plies_per_s": 5.0}})
+    assert (told.updates, told.facts["state"], told.facts["games"]) == (1, "playing", 12)

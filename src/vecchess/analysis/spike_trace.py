@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vecchess.inference.exit_rule import exit_step
+from vecchess.inference.open_network import softmax
 from vecchess.inference.requests import Requests
 from vecchess.shapes import NUM_SQUARES
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
@@ -113,7 +114,4 @@ def _layer(name: str, spikes: Tensor) -> LayerSpikes:
 def _shares(accumulators: NDArray[np.int32], scale: float) -> NDArray[np.float64]:
     """float64[T, N]: softmax of accumulator / t * scale."""
     steps = np.arange(1, len(accumulators) + 1)[:, None]
-    logits = accumulators / steps * scale
-    powers = np.exp(logits - logits.max(1, keepdims=True))
-    shares: NDArray[np.float64] = powers / powers.sum(1, keepdims=True)
-    return shares
+    return softmax(accumulators / steps * scale)

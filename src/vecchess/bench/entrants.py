@@ -16,7 +16,7 @@ from vecchess.errors import VecchessError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cpu.backend import KernelThreads
-from vecchess.inference.engine import SlotEngine
+from vecchess.inference.engine import SlotEngine, answer_all
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
@@ -191,10 +191,7 @@ def reference_answers(
     from vecchess.inference.reference import ReferenceBackend
 
     requests = unanswered(questions, num)
-    engine = SlotEngine(ReferenceBackend(net, requests.num_rows, rule), requests)
-    engine.submit(np.arange(requests.num_rows, dtype=np.int32))
-    while not engine.is_idle:
-        engine.step()
+    answer_all(ReferenceBackend(net, requests.num_rows, rule), requests)
     return requests
 
 

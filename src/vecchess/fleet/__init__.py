@@ -7,7 +7,7 @@ learner_steps  what a learner does to gather the results of a task, likewise
 block_player   plays blocks on the devices of this machine
 contributor    a player, from its start to its end: ``vecchess contribute``
 fleet_run      the executor of a learner, for a mailbox and for Ray
-fleet_display  what people see of it: its players, and the state of the run
+player_list    who is there, and how fast, for people
 ray_driver     a program that keeps a player on each node of a Ray cluster, and the actors there
 ray_players    that program, as the learner sees it
 

@@ -16,6 +16,7 @@ from vecchess.config import (
     DEFAULT_NET,
     ContributeConfig,
     DeviceConfig,
+    PlayConfig,
     SelfplayConfig,
     build,
 )
@@ -49,6 +50,12 @@ KNOWN_SETTINGS: dict[str, Any] = {
 KNOWN_DIGEST = "365c379748922133fb26e6d1cb1c46c47785175e8db32eec3583fd4a99004f1d"
 """Digest of the games of ``known_block``; ``tests/fleet/test_known_block.py`` prints it where the
 games, or the network that comes along, were changed on purpose."""
+
+
+def player_config(config: PlayConfig) -> ContributeConfig:
+    """How a player computes that belongs to a run: with the run's own settings of devices."""
+    devices = {name: getattr(config, name) for name in DeviceConfig.model_fields}
+    return ContributeConfig(**devices, syzygy=config.tree.syzygy)
 
 
 def config_of(facts: GamesOfRun, local: ContributeConfig, openings: Path | None) -> SelfplayConfig:

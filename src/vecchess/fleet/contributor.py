@@ -36,7 +36,7 @@ from vecchess.fleet.steps import (
     ask_store,
     carry_out,
 )
-from vecchess.fleet.task import OVER_NAME, PLAYERS, RUN_NAME, FleetTask, GamesOfRun
+from vecchess.fleet.task import OVER_NAME, RUN_NAME, FleetTask, GamesOfRun, word_name
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.progress import ProgressDisplay
@@ -244,8 +244,7 @@ class Contributor:
             "load": player.throughput.to_dict() if player else {},
             "unix": round(time.time(), 1),
         }
-        data = json.dumps(facts).encode()
-        return self._io.submit(self._store.put, f"{PLAYERS}{self.name}.json", data)
+        return self._io.submit(self._store.put, word_name(self.name), json.dumps(facts).encode())
 
 
 def player_name(host: str = "") -> str:

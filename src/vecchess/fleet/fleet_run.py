@@ -16,20 +16,13 @@ from secrets import SystemRandom
 from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeVar
 
-from vecchess.config import (
-    DEFAULT_NET,
-    ContributeConfig,
-    DeviceConfig,
-    PlayConfig,
-    SelfplayConfig,
-    TrainConfig,
-)
+from vecchess.config import DEFAULT_NET, PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.fleet.block_games import BlockGames, store_block
-from vecchess.fleet.block_player import BlockPlayer, config_of
-from vecchess.fleet.fleet_display import FleetDisplay, PlayerList
+from vecchess.fleet.block_player import BlockPlayer, config_of, player_config
 from vecchess.fleet.learner_steps import LearnerSteps, Rewind
+from vecchess.fleet.player_list import PlayerList
 from vecchess.fleet.ray_players import RayPlayers, address_of, check_ray
 from vecchess.fleet.steps import (
     Accept,
@@ -66,7 +59,7 @@ from vecchess.selfplay.run_selfplay import OpenExecutor
 from vecchess.selfplay.supervisor.cut_finder import CutFinder
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
-from vecchess.selfplay.supervisor.status_watcher import ThroughputLog
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
 from vecchess.selfplay.supervisor.supervisor import (
     HEARTBEAT_S,
     RunResult,
@@ -118,7 +111,7 @@ class FleetExecutor:
         run: RunFolder,
         store: Store,
         devices: list[Device],
-        watcher: FleetDisplay,
+        watcher: StatusWatcher,
         keeps_results: bool,
         log_event: LogEvent = no_event,
         players: RayPlayers | None = None,
@@ -152,6 +145,7 @@ class FleetExecutor:
         waiting = "results of players wait"
         self._retry = WriteRetry(watcher.report_line, lambda: waiting, "they are recorded")
         self.num_checked = self._num_held = 0
+        self._heartbeat: Callable[[], str] = no_heartbeat
         self._next_heartbeat = self._began = 0.0
 
     def __enter__(self) -> Self:
@@ -189,12 +183,12 @@ class FleetExecutor:
         Raises GamesRefuted where recorded games turn out to be wrong.
         """
         self._began, self._num_held, self._is_stopping = time.monotonic(), 0, False
+        self._heartbeat = heartbeat
         self.ledger.open(ids)
         stopped_by = ""
         rewind: Rewind | None = None
         try:
-            answer = partial(self._answer, heartbeat)
-            rewind = carry_out(self._gathering(net), answer)
+            rewind = carry_out(self._gathering(net), self._answer)
         except _StopRequested as stop:
             stopped_by = str(stop)
         if rewind is not None:
@@ -292,45 +286,42 @@ class FleetExecutor:
             name = None
         return cut_part(sha256, length, name)
 
-    def _answer(self, heartbeat: Callable[[], str], request: Request) -> Any:
-        beat = partial(self._beat, heartbeat)
+    def _answer(self, request: Request) -> Any:
         match request:
             case Pause(seconds):
-                return self._wait(lambda: False, beat, seconds)
+                return self._wait(lambda: False, seconds)
             case Supply(task):
-                return self._asked(partial(self._supply, task), beat)
+                return self._asked(partial(self._supply, task))
             case Inspect(task, name, data):
                 return self._fault(task, name, data)
             case IsDrawn():
                 return self._draw.random() < self._config.verify_share
             case Replay(task, name, data):
-                return self._difference(task, name, data, beat)
+                return self._difference(task, name, data)
             case Gathered(task, names):
                 self._num_held = sum(len(task.blocks.ids(name.block)) for name in names)
                 return None
             case Accept(task, results):
-                return self._accept(task, results, beat)
+                return self._accept(task, results)
             case EarliestBy(player):
                 return self._earliest_by(player)
             case Tell(line):
                 return self._watcher.report_line(line)
-        return self._asked(partial(ask_store, self._store, request), beat)
+        return self._asked(partial(ask_store, self._store, request))
 
-    def _asked(self, call: Callable[[], ResultT], beat: Callable[[], None]) -> ResultT:
+    def _asked(self, call: Callable[[], ResultT]) -> ResultT:
         """The result of a call to the store."""
         future: Future[ResultT] = self._io.submit(call)
-        self._wait(future.done, beat)
+        self._wait(future.done)
         return future.result()
 
-    def _wait(
-        self, is_done: Callable[[], bool], beat: Callable[[], None], seconds: float = 1e9
-    ) -> None:
+    def _wait(self, is_done: Callable[[], bool], seconds: float = 1e9) -> None:
         deadline = time.monotonic() + seconds
         while not is_done() and (left_s := deadline - time.monotonic()) > 0:
-            beat()
+            self._beat()
             time.sleep(min(0.01, left_s))
 
-    def _beat(self, heartbeat: Callable[[], str]) -> None:
+    def _beat(self) -> None:
         """Show how it goes; raise _StopRequested where the caller asks to end."""
         now = time.monotonic()
         if now < self._next_heartbeat:
@@ -340,7 +331,7 @@ class FleetExecutor:
         self._watcher.show(self.facts)
         if self._own_players is not None:
             self._own_players.check()
-        if reason := heartbeat():
+        if reason := self._heartbeat():
             self._is_stopping = True
             raise _StopRequested(reason)
 
@@ -366,9 +357,7 @@ class FleetExecutor:
             return str(error)
         return games.fault(task, name.block, self._seating)
 
-    def _difference(
-        self, task: FleetTask, name: BlockName, data: bytes, beat: Callable[[], None]
-    ) -> str:
+    def _difference(self, task: FleetTask, name: BlockName, data: bytes) -> str:
         """How the result of a block differs from what is played here; or ""."""
         checker = self._checker or self._opened_checker()
         if self._net_file is not None and not checker.has_network(task):
@@ -377,7 +366,7 @@ class FleetExecutor:
         checker.begin(task, name.block, cuts)
         while not (played := checker.take_played()):
             checker.poll(0.05)
-            beat()
+            self._beat()
         self.num_checked += 1
         here, there = (
             BlockGames.of(name, each, self._games).digest() for each in (played[0].data, data)
@@ -386,18 +375,14 @@ class FleetExecutor:
 
     def _opened_checker(self) -> BlockPlayer:
         folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="vecchess-check-")))
-        local = {name: getattr(self._config, name) for name in DeviceConfig.model_fields}
-        syzygy = self._config.tree.syzygy
-        openings = self._config.game.openings
-        config = config_of(self._games, ContributeConfig(**local, syzygy=syzygy), openings)
+        local, openings = player_config(self._config), self._config.game.openings
+        config = config_of(self._games, local, openings)
         self._checker = self._stack.enter_context(
             BlockPlayer(self._games, config, self._devices, folder, _Quiet(self._watcher))
         )
         return self._checker
 
-    def _accept(
-        self, task: FleetTask, results: dict[BlockName, bytes], beat: Callable[[], None]
-    ) -> None:
+    def _accept(self, task: FleetTask, results: dict[BlockName, bytes]) -> None:
         """Record the results of a generation."""
         for name, data in sorted(results.items()):
             games = BlockGames.of(name, data, self._games)
@@ -409,7 +394,7 @@ class FleetExecutor:
                 shard, cut = games.to_bytes(self._games.run_id)
             entry = store_block(self._run, file, shard, cut, games, left)
             while not self._retry.attempt(partial(self.ledger.record, FLEET, entry)):
-                self._wait(lambda: False, beat, BUSY_S)
+                self._wait(lambda: False, BUSY_S)
         self._num_held = 0
         self._quota.enforce()
 
@@ -430,7 +415,7 @@ class FleetExecutor:
 class _Quiet:
     """A watcher of the workers that check results: only their lines are passed on."""
 
-    def __init__(self, watcher: FleetDisplay) -> None:
+    def __init__(self, watcher: StatusWatcher) -> None:
         self._watcher = watcher
 
     def update(self, supervisor: Supervisor) -> None:
@@ -464,7 +449,7 @@ def _open_for_games(
     stop: StopSignals,
 ) -> Iterator[FleetExecutor]:
     with ThroughputLog(run, status.add_note) as log:
-        watcher = FleetDisplay(display, status, log.write)
+        watcher = StatusWatcher(display, status, log.write)
         with open_mailbox(config, run, devices, watcher, status, stop) as executor:
             yield executor
             if executor.ledger.is_complete:
@@ -475,7 +460,7 @@ def open_mailbox(
     config: TrainConfig | SelfplayConfig,
     run: RunFolder,
     devices: list[Device],
-    watcher: FleetDisplay,
+    watcher: StatusWatcher,
     status: StatusWriter,
     stop: StopSignals,
 ) -> FleetExecutor:

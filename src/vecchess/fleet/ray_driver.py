@@ -39,14 +39,14 @@ from vecchess.errors import (
     missing_library,
 )
 from vecchess.fleet.contributor import PlayerRefused, contribute, player_name
+from vecchess.fleet.player_list import read_word
 from vecchess.fleet.steps import Create, Delete, Get, Names, Put, Request, ask_store
-from vecchess.fleet.task import PLAYERS
 from vecchess.runtime.json_pipe import encode_message
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import StopSignals, stop_signals
 from vecchess.runtime.torch_environment import prepare_environment
-from vecchess.safe_parse import clip_line, is_count, parse_json_object
+from vecchess.safe_parse import clip_line, is_count
 from vecchess.store.object_store import ObjectStore, StoreUnreachable, WaitStopped, is_url
 
 ANSWER_S = 10.0
@@ -426,8 +426,7 @@ def keep_players(
 
         def has_played(player: str) -> bool:
             with suppress(VecchessError, ValueError):
-                facts = parse_json_object(store.get(f"{PLAYERS}{player}.json") or b"", 100_000)
-                return bool(facts.get("blocks"))
+                return bool(read_word(store, player).get("blocks"))
             return False
 
         players = NodePlayers(

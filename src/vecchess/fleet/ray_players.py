@@ -16,8 +16,9 @@ from threading import Event, Thread
 from time import monotonic
 from typing import Self
 
-from vecchess.config import ContributeConfig, DeviceConfig, PlayConfig
+from vecchess.config import PlayConfig
 from vecchess.errors import ConfigError, VecchessError, WorkerDied, missing_library
+from vecchess.fleet.block_player import player_config
 from vecchess.fleet.ray_driver import LEAVE_S, require_answer
 from vecchess.runtime.child_program import end_program, start_program
 from vecchess.runtime.json_pipe import MOST_BYTES, Message, decode_message
@@ -42,12 +43,10 @@ class RayPlayers:
         """place: the run's folder or URL, which exists by the time this is entered. stop: with
         ``must_exit_now`` players lose the blocks in hand."""
         self._report_line, self._stop = report_line, stop
-        settings = {name: getattr(config, name) for name in DeviceConfig.model_fields}
-        players = ContributeConfig(**settings, syzygy=config.tree.syzygy)
         self._arguments = {
             "address": address_of(config),
             "place": place if is_url(place) else str(Path(place).resolve()),
-            "settings": players.model_dump(mode="json"),
+            "settings": player_config(config).model_dump(mode="json"),
         }
         self._ending = Event()
         self._has_begun = False

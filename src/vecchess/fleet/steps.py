@@ -117,7 +117,7 @@ class IsDrawn(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """Take note that ``count`` of a task's blocks are there; for people."""
+    """Take note which results of a task are there; for people."""
 
     task: FleetTask
     names: list[BlockName]

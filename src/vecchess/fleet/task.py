@@ -136,6 +136,11 @@ def task_name(number: int) -> str:
     return f"fleet/tasks/{number:06d}.json"
 
 
+def word_name(player: str) -> str:
+    """The object with what a player says of itself."""
+    return f"{PLAYERS}{player}.json"
+
+
 def newest_hint(number: int) -> bytes:
     """The object ``NEWEST_NAME`` that names a task."""
     return json.dumps({"schema": SCHEMA, "task": number}).encode()

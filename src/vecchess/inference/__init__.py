@@ -18,5 +18,4 @@ lc0_backend       that of lc0's networks
 torch_evaluator   a module of torch as an evaluator of searches
 builtin           networks without weights: constant, material
 tune              chooses slot counts and exit rules by measurement
-device_errors     failures of a device as errors of one line
 """

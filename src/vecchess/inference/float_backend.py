@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import NetworkError
+from vecchess.errors import NetworkError, device_work
 from vecchess.inference.builtin import ConstantBackend
-from vecchess.inference.device_errors import device_work
 from vecchess.inference.requests import Requests
 from vecchess.shapes import MAX_MOVES
 

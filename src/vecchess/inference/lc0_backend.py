@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vecchess.chess.action import actions_to_moves
 from vecchess.chess.planes import POSITION_INPUTS
-from vecchess.inference.device_errors import device_work
+from vecchess.errors import device_work
 from vecchess.inference.float_backend import FloatBackend
 from vecchess.inference.host_backend import require_questions
 from vecchess.inference.requests import Requests

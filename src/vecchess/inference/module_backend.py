@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vecchess.chess.unpack_planes import unpack_planes
-from vecchess.errors import NetworkError
-from vecchess.inference.device_errors import device_work
+from vecchess.errors import NetworkError, device_work
 from vecchess.inference.float_backend import accumulators
 from vecchess.inference.host_backend import StepwiseBackend
 from vecchess.inference.playable_net import PlayableNet

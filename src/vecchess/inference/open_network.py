@@ -89,7 +89,7 @@ class OpenNetwork:
         legal = np.arange(requests.legal.shape[1]) < requests.num_legal[:, None]
         policy = requests.policy * self.backend.policy_scale / steps
         outcomes = requests.wdl * self.backend.value_scale / steps
-        return _softmax(np.where(legal, policy, -np.inf)), _softmax(outcomes)
+        return softmax(np.where(legal, policy, -np.inf)), softmax(outcomes)
 
     def evaluate(self, fens: str | Sequence[str]) -> list[Evaluation]:
         """What the network answers to each FEN, without the positions before it.
@@ -234,7 +234,7 @@ def _with_time_steps(net: PlayableNet, name: str, steps: int | None) -> Playable
     return changed
 
 
-def _softmax(logits: NDArray[np.floating]) -> NDArray[np.float64]:
+def softmax(logits: NDArray[np.floating]) -> NDArray[np.float64]:
     """Probabilities of each row."""
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)

@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from vecchess.chess.planes import reads_moves
-from vecchess.errors import ConfigError
-from vecchess.inference.device_errors import device_work
+from vecchess.errors import ConfigError, device_work
 from vecchess.inference.host_backend import StepwiseBackend
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests

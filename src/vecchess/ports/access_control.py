@@ -4,12 +4,11 @@ Decisions 162 and 182.
 """
 
 import hmac
-from collections.abc import Mapping
 from hashlib import sha256
-from http.cookies import SimpleCookie
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -82,18 +81,13 @@ class AccessControl:
         if scope["path"].startswith("/api/") and _is_foreign(headers):
             return _refuse(403, "requests by pages of other sites are refused")
         is_public = not self._token or scope["path"] in self._public
-        if not (is_public or shown or self._known(headers)):
+        if not (is_public or shown or self._known(scope)):
             return _refuse(401, "open the address that `vecchess dash` printed, with its token")
         return None
 
-    def _known(self, headers: Mapping[str, str]) -> bool:
-        cookies: SimpleCookie = SimpleCookie()
-        try:
-            cookies.load(headers.get("cookie", ""))
-        except Exception:  # an unreadable cookie of another server on this host
-            return False
-        found = cookies.get(self._cookie)
-        return found is not None and _same(found.value, self._token)
+    def _known(self, scope: Scope) -> bool:
+        """Whether the browser sent the cookie of this port, with the token."""
+        return _same(HTTPConnection(scope).cookies.get(self._cookie, ""), self._token)
 
 
 def _is_foreign(headers: Headers) -> bool:

@@ -14,7 +14,7 @@ from vecchess.safe_parse import parse_json_object
 
 Message = dict[str, Any]
 MOST_BYTES = 1 << 20
-"""Longest message that is accepted by default."""
+"""Longest message that is accepted."""
 
 
 def encode_message(kind: str, **values: Any) -> bytes:
@@ -22,10 +22,9 @@ def encode_message(kind: str, **values: Any) -> bytes:
     return json.dumps({"kind": kind} | values).encode() + b"\n"
 
 
-def decode_message(line: bytes | str, most_bytes: int = MOST_BYTES) -> Message:
-    """The message on one line. Raises ValueError where it is none, or has more than
-    ``most_bytes``."""
-    message = parse_json_object(line, most_bytes)
+def decode_message(line: bytes | str) -> Message:
+    """The message on one line. Raises ValueError where it is none, or longer than MOST_BYTES."""
+    message = parse_json_object(line, MOST_BYTES)
     if not isinstance(message.get("kind"), str):
         raise ValueError('a message needs a "kind"')
     return message
@@ -34,10 +33,9 @@ def decode_message(line: bytes | str, most_bytes: int = MOST_BYTES) -> Message:
 class JsonPipe:
     """One end of a multiprocessing pipe. Several threads may call ``send``."""
 
-    def __init__(self, connection: Connection, most_bytes: int = MOST_BYTES) -> None:
-        """A peer that sends a message of more than ``most_bytes`` counts as gone."""
+    def __init__(self, connection: Connection) -> None:
+        """A peer that sends a message of more than MOST_BYTES counts as gone."""
         self.connection = connection
-        self._most_bytes = most_bytes
         self._lock = Lock()
 
     def send(self, kind: str, **values: Any) -> bool:
@@ -63,8 +61,7 @@ class JsonPipe:
         messages: list[Message] = []
         try:
             while self.connection.poll():
-                data = self.connection.recv_bytes(self._most_bytes)
-                messages.append(decode_message(data, self._most_bytes))
+                messages.append(decode_message(self.connection.recv_bytes(MOST_BYTES)))
         except (EOFError, OSError, ValueError):
             return messages or None
         return messages

@@ -7,7 +7,6 @@ from time import sleep
 
 from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.errors import VecchessError
-from vecchess.fleet.fleet_display import FleetDisplay
 from vecchess.fleet.fleet_run import FleetExecutor, open_mailbox
 from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
@@ -29,7 +28,7 @@ class GenerationPlayer:
     All methods are called by one thread.
     """
 
-    def __init__(self, executor: Executor, watcher: StatusWatcher | FleetDisplay) -> None:
+    def __init__(self, executor: Executor, watcher: StatusWatcher) -> None:
         """``executor``: the caller has entered it, and ends it after ``close``. ``watcher``: of it;
         what is played ahead is not shown to people."""
         self._executor, self._watcher = executor, watcher
@@ -76,15 +75,13 @@ def open_executor(
     assert status is not None, "who has games played has a status"
     with ExitStack() as stack:
         executor: Executor
-        watcher: StatusWatcher | FleetDisplay
+        watcher = StatusWatcher(display, status, trainer.reporter.log_load)
         if config.executor == "local":
-            watcher = StatusWatcher(display, status, trainer.reporter.log_load)
             settings = selfplay_config(config, config.net)
             settings = with_remembered_slots(settings, trainer.learner.net.config, devices)
             rest = (watcher, trainer.stop, status.log.write, Seating.of(config))
             executor = stack.enter_context(Supervisor(settings, run, devices, *rest))
         else:
-            watcher = FleetDisplay(display, status, trainer.reporter.log_load)
             executor = stack.enter_context(
                 open_mailbox(config, run, devices, watcher, status, trainer.stop)
             )

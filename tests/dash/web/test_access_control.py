@@ -59,6 +59,9 @@ def test_a_token_is_shown_once_and_then_a_cookie(tmp_path: Path) -> None:
     name = cookie.partition("=")[0]
     assert client.get("/api/runs", headers={"cookie": f"{name}=wrong"}).status_code == 401
     assert client.get("/api/runs", headers={"cookie": f"{name}={TOKEN}"}).status_code == 200
+    for other in ('view={"a": "b, c"}', "theme", "x y=1", "a@=1"):  # of programs on other ports
+        cookies = {"cookie": f"{other}; {name}={TOKEN}"}
+        assert client.get("/api/runs", headers=cookies).status_code == 200, other
 
 
 def test_other_machines_need_a_token_that_is_made_up() -> None:

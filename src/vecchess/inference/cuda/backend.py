@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vecchess.errors import ConfigError
+from vecchess.errors import ConfigError, device_work
 from vecchess.inference.cuda.device_weights import DeviceWeights
 from vecchess.inference.cuda.launches import Launches
 from vecchess.inference.cuda.staging import StagingBuffer, copy_answers
@@ -27,7 +27,6 @@ from vecchess.inference.cuda.state import HostAnswers, SlotState, Widths
 from vecchess.inference.cuda.streams import NUM_BUFFERS, CudaStreams, Streams
 from vecchess.inference.cuda.tiles import Tile
 from vecchess.inference.cuda.tuning import choose_tile, compiling_alone
-from vecchess.inference.device_errors import device_work
 from vecchess.inference.host_backend import require_free, require_questions, require_same_sizes
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests

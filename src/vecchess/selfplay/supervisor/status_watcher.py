@@ -23,8 +23,11 @@ WriteMetrics = Callable[[dict[str, Any]], object]
 
 
 class StatusWatcher:
-    """A ``SelfplayWatcher`` that updates a ``StatusWriter`` every second, draws what it then says
-    for people, and measures the throughput."""
+    """Updates a ``StatusWriter``, draws what it then says for people, and measures the throughput.
+
+    It is the ``SelfplayWatcher`` of this machine's workers; where others play, their executor calls
+    ``show``.
+    """
 
     is_shown = True
     """False while something else goes on that people see instead, such as learning."""
@@ -51,25 +54,32 @@ class StatusWatcher:
             return
         self._next_status = now + STATUS_INTERVAL_S
         gpus = self._gpu_stats.read([worker.gpu for worker in supervisor.workers.values()])
+        has_lasted = self._display.is_live or supervisor.seconds >= PLAIN_INTERVAL_S
         facts = status_of(supervisor, gpus)
-        if not self.is_shown:
-            del facts["state"]
-        self._status.update(**facts)
+        self.show(facts, list(gpus.values()), is_drawn=has_lasted and not is_complete)
         if is_complete and self.is_shown:
             self._display.draw("")
-        elif self.is_shown and (self._display.is_live or supervisor.seconds >= PLAIN_INTERVAL_S):
+
+    def show(
+        self, facts: dict[str, Any], gpus: list[dict[str, Any]] | None = None, is_drawn: bool = True
+    ) -> None:
+        """Take the state of a generation that is played, by the names of ``status.json``.
+
+        gpus: readings for the metrics. is_drawn: people see it, if they are to see games now.
+        """
+        self._status.update(**(facts | {"state": "playing"} if self.is_shown else facts))
+        if self.is_shown and is_drawn:
             show_status(self._display, lambda: self._status.facts)
-        if now >= self._next_metrics and supervisor.throughput.plies_per_s:
+        now, load = monotonic(), facts["load"]
+        if now >= self._next_metrics and load["plies_per_s"]:
             self._next_metrics = now + METRICS_INTERVAL_S
-            line = {"games": supervisor.num_finished, **supervisor.throughput.to_dict()}
-            self._write_metrics(line | _means(list(gpus.values())))
+            self._write_metrics({"games": facts["games"], **load, **_means(gpus or [])})
 
 
 def status_of(supervisor: Supervisor, gpus: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The state of a generation, by the names of ``status.json``."""
+    """What is known of a generation, by the names of ``status.json``."""
     positions, positions_target = supervisor.positions
     return {
-        "state": "playing",
         "net": supervisor.net_name,
         "games": supervisor.num_finished,
         "unwritten_games": supervisor.num_unwritten,

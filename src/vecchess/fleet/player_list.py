@@ -1,4 +1,4 @@
-"""What people see of a fleet: its players as they tell of themselves, and the state of the run.
+"""The players of a fleet as they tell of themselves, for people.
 
 All of it is hearsay: a word that is no number counts as 0, and nothing of the games depends on it.
 """
@@ -10,13 +10,10 @@ from contextlib import suppress
 from typing import Any
 
 from vecchess.fleet.steps import Store
-from vecchess.fleet.task import PLAYERS
-from vecchess.runtime.progress import ProgressDisplay
+from vecchess.fleet.task import PLAYERS, word_name
 from vecchess.safe_parse import clip_line, parse_json_object
-from vecchess.selfplay.supervisor.status_view import number, show_status
-from vecchess.selfplay.supervisor.status_watcher import METRICS_INTERVAL_S, WriteMetrics
+from vecchess.selfplay.supervisor.status_view import number
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
-from vecchess.store.status_file import StatusWriter
 
 LOOK_S = 5.0
 """Between two looks at what players say of themselves."""
@@ -64,12 +61,12 @@ class PlayerList:
 
     def _read(self, silent: Iterable[str]) -> dict[str, dict[str, Any]]:
         """The words of all players, but for those that have been ``silent`` for long."""
-        self._store.delete([f"{PLAYERS}{name}.json" for name in silent])
+        self._store.delete([word_name(name) for name in silent])
         found = {}
-        for name in self._store.names(PLAYERS):
+        for word in self._store.names(PLAYERS):
+            name = word.removeprefix(PLAYERS).removesuffix(".json")
             with suppress(ValueError):
-                word = parse_json_object(self._store.get(name) or b"", MOST_BYTES)
-                found[name.removeprefix(PLAYERS).removesuffix(".json")] = word
+                found[name] = read_word(self._store, name)
         return found
 
     @property
@@ -116,33 +113,6 @@ class PlayerList:
         return time.monotonic() - self._heard_s[name]
 
 
-class FleetDisplay:
-    """Writes the state of what others play to ``status.json``, the metrics and the terminal."""
-
-    is_shown = True
-    """See ``StatusWatcher``."""
-
-    def __init__(
-        self,
-        display: ProgressDisplay,
-        status: StatusWriter,
-        write_metrics: WriteMetrics,
-    ) -> None:
-        """``status``: of the run. ``write_metrics``: see ``StatusWatcher``."""
-        self._display, self._status, self._write_metrics = display, status, write_metrics
-        self._next_metrics_s = 0.0
-
-    def show(self, facts: dict[str, Any]) -> None:
-        """Take the state of a generation; see ``FleetExecutor.facts``."""
-        self._status.update(**{"state": "playing", **facts} if self.is_shown else facts)
-        if self.is_shown:
-            show_status(self._display, lambda: self._status.facts)
-        now, load = time.monotonic(), facts["load"]
-        if now >= self._next_metrics_s and load["plies_per_s"]:
-            self._next_metrics_s = now + METRICS_INTERVAL_S
-            self._write_metrics({"games": facts["games"], **load})
-
-    def report_line(self, line: str) -> None:
-        """Keep a line for people in the status, and print it."""
-        self._status.add_note(line)
-        self._display.print(line)
+def read_word(store: Store, player: str) -> dict[str, Any]:
+    """What a player said of itself last. Raises ValueError where that is no short JSON object."""
+    return parse_json_object(store.get(word_name(player)) or b"", MOST_BYTES)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from vecchess.fleet import fleet_display
-from vecchess.fleet.fleet_display import KEPT_S, LOOK_S, LOST_S, SHOWN_S, FleetDisplay, PlayerList
+from vecchess.fleet import player_list
+from vecchess.fleet.player_list import KEPT_S, LOOK_S, LOST_S, SHOWN_S, PlayerList
 from vecchess.fleet.task import PLAYERS
 from vecchess.selfplay.supervisor.worker_throughput import Throughput
 from vecchess.store.object_store import ObjectStore
@@ -29,7 +29,7 @@ class Players:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.said = 1000.0, 0
-        monkeypatch.setattr(fleet_display.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(player_list.time, "monotonic", lambda: self.now)
         self.store = ObjectStore.open(folder)
         self.new_list()
 
@@ -112,15 +112,3 @@ def test_a_word_that_is_none_does_no_harm(players: Players, word: dict[str, Any]
     players.wait(LOOK_S, "good")
     assert players.list.throughput.plies_per_s in (100, 200)
     assert {"odd", "wrong", "good"} == players.shown.keys()
-
-
-def test_speed_goes_into_the_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, lines = [0.0], list[dict[str, Any]]()
-    monkeypatch.setattr(fleet_display.time, "monotonic", lambda: now[0])
-    status: Any = type("Status", (), {"update": lambda self, **facts: None})()
-    display = FleetDisplay(status, status, lines.append)
-    display.is_shown = False
-    for second in range(12):
-        now[0] += 1.0
-        display.show({"games": second, "load": {"plies_per_s": 5.0 if second > 2 else 0.0}})
-    assert [line["games"] for line in lines] == [3, 8]
