@@ -41,7 +41,8 @@ from vecchess.errors import DataError, FileMissing, FileUnreadable
 from vecchess.runtime.atomic_write import (
     PARTIAL_PREFIX,
     append_line,
-    path_write_error,
+    path_refusals,
+    remove_file,
     truncate_partial_line,
     write_atomically,
 )
@@ -333,8 +334,8 @@ class Manifest:
             if name.startswith(_REWRITES):
                 continue
             if name.startswith(PARTIAL_PREFIX + prefix):
-                with self.locked(), path_refusals(self.folder / name):
-                    (self.folder / name).unlink(missing_ok=True)
+                with self.locked():
+                    remove_file(self.folder / name)
             elif name.startswith(PARTIAL_PREFIX) or name in self._files:
                 continue
             elif name.startswith(prefix) and name.endswith(".npz"):
@@ -361,8 +362,7 @@ class Manifest:
                 self.append(entry)
                 yield entry
                 return
-            with path_refusals(path):
-                path.unlink(missing_ok=True)
+            remove_file(path)
 
     def _adoptable(self, path: Path, data: bytes, run_id: str) -> ShardEntry:
         """The line for an unlisted shard; raises DataError where it must not count."""
@@ -479,15 +479,6 @@ def _no_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-@contextmanager
-def path_refusals(path: Path) -> Iterator[None]:
-    """Turn errors of the system about ``path`` into DataError."""
-    try:
-        yield
-    except OSError as error:
-        raise path_write_error(path, error) from None
 
 
 def journal_names(folder: Path) -> set[str]:

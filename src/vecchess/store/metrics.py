@@ -27,7 +27,7 @@ from vecchess.errors import DataError, missing_library
 from vecchess.runtime.atomic_write import (
     append_line,
     open_new,
-    path_write_error,
+    path_refusals,
     whole_lines,
     write_atomically,
 )
@@ -120,10 +120,8 @@ class MetricsLog:
             self._tensorboard.close()
 
     def _thin(self) -> None:
-        try:
+        with path_refusals(self.path):
             lines = self.path.read_bytes().splitlines(keepends=True)
-        except OSError as error:
-            raise path_write_error(self.path, error) from None
         kept = b"".join(thinned(lines))
         write_atomically(self.path, kept)
         self._most_bytes = max(self._most_bytes, len(kept) * 5 // 4)
@@ -156,11 +154,9 @@ class TensorboardFile:
         seconds, rest = divmod(time.time_ns(), 10**9)
         name = f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}.{rest:09d}"
         self.path = folder / name
-        try:
+        with path_refusals(self.path):
             folder.mkdir(parents=True, exist_ok=True)
             self._file = open_new(self.path)
-        except OSError as error:
-            raise path_write_error(self.path, error) from None
         self._records = RecordWriter(self._file)
         self._write(file_version=EVENT_FILE_VERSION)
         if purge_step is not None:
@@ -179,11 +175,9 @@ class TensorboardFile:
 
     def _write(self, **fields: object) -> None:
         event = self._event(wall_time=time.time(), **fields)
-        try:
+        with path_refusals(self.path):
             self._records.write(event.SerializeToString())
             self._file.flush()
-        except OSError as error:
-            raise path_write_error(self.path, error) from None
 
 
 def read_metrics(run_path: Path, kind: str = "") -> list[dict[str, Any]]:

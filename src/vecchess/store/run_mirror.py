@@ -26,14 +26,19 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.jit import user_cache
-from vecchess.runtime.atomic_write import remove_folder, write_atomically
+from vecchess.runtime.atomic_write import (
+    path_refusals,
+    remove_file,
+    remove_folder,
+    write_atomically,
+)
 from vecchess.runtime.file_lock import file_lock
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.retried_read import read_file, retried, unreadable
 from vecchess.runtime.signals import StopSignals
 from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.store.block_file import BLOCKS, BlockName, blocks_of, unpack_block
-from vecchess.store.manifest import MANIFEST_NAME, ShardEntry, parse_lines, path_refusals
+from vecchess.store.manifest import MANIFEST_NAME, ShardEntry, parse_lines
 from vecchess.store.object_store import ObjectStore, is_url
 from vecchess.store.run_folder import CUTS, LATEST, RUN_ID_FILE, RunFolder
 
@@ -118,7 +123,9 @@ class RunMirror:
         versions = self._versions()
         if CONFIG not in versions:
             raise ConfigError(f"{self.store.place} is not a run: it has no {CONFIG}")
-        self._clear_another(versions.get(RUN_ID_FILE, ""))
+        known = self._synced.get(RUN_ID_FILE)
+        if known is not None and known.version != versions.get(RUN_ID_FILE, ""):
+            self._clear()  # it is the copy of an earlier run at this URL
         wanted = [n for n in versions if is_learner or not n.startswith(OF_LEARNERS)]
         stale = [n for n in wanted if n not in NAMING and not self._has(n, versions[n])]
         if not is_learner and (self.folder / STATUS).exists():  # see refresh_status
@@ -365,12 +372,6 @@ class RunMirror:
     def _read(self, name: str) -> bytes:
         return retried(lambda: read_file(self.folder / name))
 
-    def _clear_another(self, run_id: str) -> None:
-        """Empty a copy of an earlier run at this URL."""
-        known = self._synced.get(RUN_ID_FILE)
-        if known is not None and known.version != run_id:
-            self._clear()
-
     def _clear(self) -> None:
         remove_folder(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -381,8 +382,7 @@ class RunMirror:
         gone = [name for name in self._synced if name not in kept]
         for name in gone:
             del self._synced[name]
-            with path_refusals(self.folder / name):
-                (self.folder / name).unlink(missing_ok=True)
+            remove_file(self.folder / name)
         for path in self.folder.rglob("*") if is_learner else ():
             name = path.relative_to(self.folder).as_posix()
             if path.is_file() and name not in kept and name != STATE:
