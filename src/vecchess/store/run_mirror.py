@@ -152,7 +152,7 @@ class RunMirror:
 
     def _pull_shards(self, entries: list[ShardEntry], with_cuts: bool) -> bool:
         """Get the shards that the copy lacks; False where one was deleted meanwhile."""
-        kept = set(self.store.list(f"{CUTS}/")) if with_cuts else set()
+        kept = set(self.store.names(f"{CUTS}/")) if with_cuts else set()
         wanted = []  # file, whether its shard is lacking, whether its cut
         for each in entries:
             cut, block = f"{CUTS}/{each.file}", BlockName.of_file(each.file)
@@ -305,11 +305,11 @@ class RunMirror:
         """Delete what a learner that was killed has put, and nothing names."""
         kept = {*self._synced, *NAMING, CONFIG, STATUS, INDEX}
         for folder in ("games/", f"{CUTS}/", "checkpoints/"):
-            self.store.delete(name for name in self.store.list(folder) if name not in kept)
+            self.store.delete(name for name in self.store.names(folder) if name not in kept)
         blocks = [each for each in map(BlockName.of_file, map(_file_name, kept)) if each]
         if blocks:  # those of earlier tasks are pruned; of later ones results may be to come
             end = blocks_of(min(blocks).task)
-            self.store.delete(name for name in self.store.list(BLOCKS) if name < end)
+            self.store.delete(name for name in self.store.names(BLOCKS) if name < end)
 
     def _versions(self) -> dict[str, str]:
         """Name -> version of all files but shards and cuts. Of a run that was copied to its URL by
