@@ -32,7 +32,7 @@ from vecchess.runtime.atomic_write import (
     write_atomically,
 )
 from vecchess.runtime.reporting import ReportLine
-from vecchess.safe_parse import parse_json_object
+from vecchess.safe_parse import parse_json_object, to_json_value
 
 SCHEMA = 1
 METRICS_FILE = "metrics.jsonl"
@@ -101,7 +101,7 @@ class MetricsLog:
             "time_unix": round(time.time(), 3),
         }
         assert not head.keys() & values.keys(), values
-        line = json.dumps(_finite(head | dict(values)), allow_nan=False) + "\n"
+        line = json.dumps(to_json_value(head | dict(values)), allow_nan=False) + "\n"
         if append_line(self.path, line.encode(), durably=False) > self._most_bytes:
             self._thin()
         if kind != THROUGHPUT:
@@ -219,15 +219,6 @@ def scalars(tag: str, values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         ):
             yield f"{tag}/{name}", float(value)
-
-
-def _finite(value: Any) -> Any:
-    """``value`` for JSON: null in place of a number that is not finite."""
-    if isinstance(value, Mapping):
-        return {name: _finite(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _is_later(line: bytes, after: tuple[int, int]) -> bool:
