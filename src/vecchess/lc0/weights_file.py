@@ -100,7 +100,7 @@ def load_weights(file: str | Path) -> Lc0Weights:
     """Read a weight file. Raises NetworkError where there is none or it cannot be used."""
     path = Path(file)
     try:
-        data = retried(lambda: _read(path))
+        data = retried(_read, path)
         return parse_weights(data)
     except NetworkError as error:
         raise NetworkError(f"lc0's network {path} {error}") from None

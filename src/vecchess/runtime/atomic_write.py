@@ -137,7 +137,7 @@ def whole_lines(path: Path) -> list[bytes]:
 
     Raises FileUnreadable.
     """
-    data = retried(lambda: read_file(path))
+    data = retried(read_file, path)
     return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
 
 

@@ -330,7 +330,7 @@ class Manifest:
         removed too, for they do not say which segments they end. Raises FileUnreadable where a file
         cannot be read, and DataError where writing fails; the others can be adopted later.
         """
-        for name in retried(lambda: list_folder(self.folder)):
+        for name in retried(list_folder, self.folder):
             if name.startswith(_REWRITES):
                 continue
             if name.startswith(PARTIAL_PREFIX + prefix):
@@ -346,11 +346,11 @@ class Manifest:
         self, name: str, run_id: str, report_line: ReportLine, discards: bool
     ) -> Iterator[ShardEntry]:
         """Record the unlisted shard ``name``, or discard it, or set it aside."""
-        path, present = self.folder / name, retried(lambda: list_folder(self.folder))
+        path, present = self.folder / name, retried(list_folder, self.folder)
         if name in self._files or name not in present or name in journal_names(self.folder):
             return  # a rewrite was quicker
         try:
-            entry = self._adoptable(path, retried(lambda: read_file(path)), run_id)
+            entry = self._adoptable(path, retried(read_file, path), run_id)
         except FileUnreadable:
             raise
         except DataError as error:
@@ -487,7 +487,7 @@ def journal_names(folder: Path) -> set[str]:
     Raises DataError where the journal is damaged, FileUnreadable where it cannot be read.
     """
     path = folder / JOURNAL_NAME
-    if JOURNAL_NAME not in retried(lambda: list_folder(folder)):
+    if JOURNAL_NAME not in retried(list_folder, folder):
         return set()
     try:
         values = read_json(path, JOURNAL_SCHEMA, _MOST_JOURNAL_BYTES)

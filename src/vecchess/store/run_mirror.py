@@ -370,7 +370,7 @@ class RunMirror:
             self._synced[name] = Synced.of(path, version)
 
     def _read(self, name: str) -> bytes:
-        return retried(lambda: read_file(self.folder / name))
+        return retried(read_file, self.folder / name)
 
     def _clear(self) -> None:
         remove_folder(self.folder)

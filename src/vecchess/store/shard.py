@@ -153,7 +153,7 @@ class ShardFile:
         where reading fails, again and again, and DataError where it is damaged or pruned."""
         if self.path.exists() or (moved := self._moved()) is None:
             try:
-                return retried(lambda: read_shard(self.path, self.sha256))
+                return retried(read_shard, self.path, self.sha256)
             except FileUnreadable:
                 if (moved := self._moved()) is None:
                     raise
@@ -167,7 +167,7 @@ class ShardFile:
         opening the file. Raises as ``read``."""
         if self.ids is not None:
             return self.ids.ids
-        return np.sort(retried(lambda: read_numbers(self.path)))
+        return np.sort(retried(read_numbers, self.path))
 
 
 def read_shards(

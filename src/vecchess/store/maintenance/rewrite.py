@@ -104,7 +104,7 @@ def _remove_unlisted(manifest: Manifest) -> None:
     """Remove the files of the journal that the manifest does not list, and the journal."""
     folder = manifest.folder
     partial = tuple(PARTIAL_PREFIX + name for name in (JOURNAL_NAME, REWRITTEN_PREFIX))
-    for name in retried(lambda: list_folder(folder)):
+    for name in retried(list_folder, folder):
         if name.startswith(partial):
             remove_file(folder / name)
     if not (names := journal_names(folder)):

@@ -169,7 +169,7 @@ class CheckpointFolder:
 
     def _files(self) -> list[Path]:
         """All checkpoints, the newest last."""
-        names = retried(lambda: list_folder(self.path))
+        names = retried(list_folder, self.path)
         files = [self.path / name for name in names if NAME.fullmatch(name)]
         return sorted(files, key=_progress)
 
@@ -197,7 +197,7 @@ class CheckpointFolder:
 def _read_whole(file: Path) -> bytes:
     """The content of a checkpoint; raises DataError where it is damaged or of a newer vecchess."""
     try:
-        data = retried(lambda: read_file(file))
+        data = retried(read_file, file)
         decode_checkpoint(data)
     except FileUnreadable:
         raise
