@@ -169,11 +169,11 @@ class RunFolder:
         there were no settings, or they cannot be read.
         """
         try:
-            before = _flat(parse_toml(read_bytes(self.config, MOST_TOML_BYTES)))
+            before = flat_settings(parse_toml(read_bytes(self.config, MOST_TOML_BYTES)))
         except (OSError, ValueError):
             before = None
         write_atomically(self.config, text.encode())
-        after = _flat(parse_toml(text))
+        after = flat_settings(parse_toml(text))
         if before is None:
             return {}
         pairs = {name: [before.get(name), after.get(name)] for name in {**before, **after}}
@@ -189,10 +189,10 @@ class RunFolder:
         return read_json(self.path / name)
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat_settings(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested settings by their path: "game.max_plies"."""
     found: dict[str, Any] = {}
     for name, value in values.items():
         path = f"{prefix}{name}"
-        found |= _flat(value, f"{path}.") if isinstance(value, Mapping) else {path: value}
+        found |= flat_settings(value, f"{path}.") if isinstance(value, Mapping) else {path: value}
     return found

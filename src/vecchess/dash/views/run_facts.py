@@ -15,6 +15,7 @@ from vecchess.runtime.cost_meter import Cost
 from vecchess.runtime.reporting import as_clock, format_time, rounded_duration
 from vecchess.selfplay.supervisor.status_view import number
 from vecchess.snn.integer.net_file import load_net
+from vecchess.store.run_folder import flat_settings
 
 Fact = tuple[str, str]
 
@@ -78,9 +79,8 @@ def duration_s(view: RunView) -> float:
 
 def differences(config: dict[str, Any]) -> list[Fact]:
     """The settings that are not the defaults, "tree.sims" for those of a table."""
-    usual = dict(_flat(_defaults(config)))
-    given = list(_flat(config))
-    return [(name, _words(value)) for name, value in given if value != usual.get(name)]
+    usual, given = flat_settings(_defaults(config)), flat_settings(config)
+    return [(name, _words(value)) for name, value in given.items() if value != usual.get(name)]
 
 
 def _cost(view: RunView) -> str:
@@ -110,14 +110,6 @@ def _defaults(config: dict[str, Any]) -> dict[str, Any]:
         return usual | {"objective": TrainConfig().objective, "data": []}
     except ValidationError:  # of another version: then all settings are shown
         return {}
-
-
-def _flat(values: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{before}{name}.")
-        else:
-            yield before + name, value
 
 
 def _words(value: Any) -> str:
