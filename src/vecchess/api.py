@@ -5,7 +5,6 @@ is printed; errors are ``VecchessError``s. ``on_progress`` is called about once 
 thread of the call, and asks the work to stop where it returns True. docs/python.md has examples.
 """
 
-import difflib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from rich.console import Console
 
 from vecchess.config import AnalyseConfig, MatchConfig, SelfplayConfig, TrainConfig, load_config
 from vecchess.config.settings import ModelT, leaf_fields
-from vecchess.errors import ConfigError
+from vecchess.errors import ConfigError, did_you_mean
 from vecchess.inference.open_network import OpenNetwork, open_network
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.reporting import no_report
@@ -201,9 +200,7 @@ def _resolved(
     known = [name for name, *_ in leaf_fields(model)]
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
-            raise ConfigError(f'unknown setting "{name}"{hint}')
+            raise ConfigError(f'unknown setting "{name}"{did_you_mean(name, known)}')
     before = None
     if resumed is not None:
         from vecchess.store.run_folder import RunFolder

@@ -1,8 +1,9 @@
 """Errors that users can meet. A message tells what is wrong, where, and what to do next."""
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
@@ -25,6 +26,8 @@ _FAILED = (
 )
 _NO_KERNEL = ("OutOfResources", "PTXASError")
 """Triton's errors, which are no RuntimeErrors, for a kernel that the device cannot hold."""
+_LONGEST_NAME = 100
+"""Letters of a name that are compared with ours: that takes the square of their number."""
 
 
 class VecchessError(Exception):
@@ -106,6 +109,13 @@ def missing_library(library: str, extra: str, otherwise: str = "") -> ConfigErro
     """The error of a library that vecchess does without unless a user asks for what needs it:
     ``extra`` has it, ``otherwise`` is what else may help."""
     return ConfigError(f"{library} is not installed: pip install 'vecchess[{extra}]'{otherwise}")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a line about an unknown ``name``: the nearest of the ``known`` ones, "" where none
+    is near."""
+    near = get_close_matches(name[:_LONGEST_NAME], known, 1)
+    return f'; did you mean "{near[0]}"?' if near else ""
 
 
 def as_device_error(error: BaseException, what: str) -> DeviceError | None:

@@ -135,7 +135,7 @@ def go_on(store: ObjectStore, folder: Path, end: int) -> None:
 
 def tree(store: ObjectStore) -> dict[str, bytes]:
     """All objects of a run, but those in which times or draws differ."""
-    names = [name for name in store.list("") if not name.startswith(PROBES)]
+    names = [name for name in store.names("") if not name.startswith(PROBES)]
     found = {name: store.get(name) or b"" for name in names}
     index = json.loads(found.pop(run_mirror.INDEX))
     found["index"] = ",".join(sorted(index["files"])).encode()
@@ -185,7 +185,7 @@ class MortalAttempts:
 def test_a_run_comes_back_from_its_url(place: str, tmp_path: Path) -> None:
     store = ObjectStore.open(place)
     go_on(store, tmp_path / "learner", 5)
-    names = store.list("")
+    names = store.names("")
     assert len([name for name in names if name.startswith("fleet/blocks/")]) == 1
     assert len([name for name in names if name.startswith("games/0")]) == 1
     assert not [name for name in names if name.startswith(("games/b", "cuts/b", "live/"))]
@@ -312,7 +312,7 @@ def test_another_run_at_the_same_url_replaces_the_copy(
     store = ObjectStore.open(place)
     go_on(store, tmp_path / "a", 2)
     folder = run_here(place, print)
-    store.delete(store.list(""))
+    store.delete(store.names(""))
     monkeypatch.setattr("tests.store.test_run_mirror.RUN_ID", "6" * 32)
     go_on(store, tmp_path / "b", 1)
     assert run_here(place, print) == folder
@@ -411,7 +411,7 @@ def test_a_learner_shares_its_status_and_at_the_end_all(
         assert b"now" in (store.get("status.json") or b"")
         play(store, folder, 0)
         learn(folder, 0)
-    assert store.list("checkpoints/") == ["checkpoints/000000.safetensors"]
+    assert store.names("checkpoints/") == ["checkpoints/000000.safetensors"]
     with learner_copy(place, True, print) as folder:
         check_whole(folder)
 
@@ -454,10 +454,10 @@ def test_a_run_that_never_calls_for_it_is_written_at_times(
         begin_run(folder)
         play(store, folder, 0)
         for _ in range(3000):
-            if store.list("games/0"):
+            if store.names("games/0"):
                 break
             threading.Event().wait(0.01)
-        assert store.list("games/0") != []
+        assert store.names("games/0") != []
 
 
 def test_further_ranks_see_the_settings_of_a_run_and_no_more(place: str, tmp_path: Path) -> None:
@@ -474,7 +474,7 @@ def test_further_ranks_see_the_settings_of_a_run_and_no_more(place: str, tmp_pat
 def test_settings_that_are_wrong_leave_no_run(place: str) -> None:
     with pytest.raises(ConfigError), learner_copy(place, False, print):
         raise ConfigError("wrong")
-    assert ObjectStore.open(place).list("") == []
+    assert ObjectStore.open(place).names("") == []
 
 
 def test_a_copy_never_leaves_its_place() -> None:

@@ -115,7 +115,7 @@ def test_a_training_killed_goes_on_on_another_machine(
         [*PROGRAM, *map(str, TRAIN), "--iterations", "3", "--run-dir", s3_place],
     )
     store = ObjectStore.open(s3_place)
-    while not store.list("checkpoints/000001"):
+    while not store.names("checkpoints/000001"):
         assert child.poll() is None
         time.sleep(0.05)
     os.killpg(child.pid, signal.SIGKILL)

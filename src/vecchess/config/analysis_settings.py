@@ -1,9 +1,10 @@
 """Settings of the analysis of a position, and of the network that evaluates positions."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
+from vecchess.config.backend import OwnBackend
 from vecchess.config.search_settings import SearchConfig
 from vecchess.config.selfplay_settings import DEFAULT_NET
 from vecchess.config.settings import Settings
@@ -15,7 +16,7 @@ class NetworkUse(Settings):
 
     gpus: str = "auto"
     """Device of networks, as for "vecchess selfplay". Of several the first."""
-    backend: Literal["auto", "cpu", "cuda", "reference"] = "auto"
+    backend: OwnBackend = "auto"
     """How networks are computed."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
     """Threads of the CPU backend, per network; 0: by the number of cores."""

@@ -3,15 +3,15 @@
 cpu    my_module:open_my_backend    bench.fake_device:open_fake?latency=2ms&lost_after=500
 """
 
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator
 
 from vecchess.errors import ConfigError
 from vecchess.spec import Spec, is_function
 
-BACKENDS = ("auto", "cpu", "cuda", "reference")
-MOST_SLOTS = 1 << 20
+OwnBackend = Literal["auto", "cpu", "cuda", "reference"]
+BACKENDS: tuple[str, ...] = get_args(OwnBackend)
 
 
 def is_factory(backend: str) -> bool:

@@ -4,7 +4,6 @@ The order is flag > ``VECCHESS_*`` variable > TOML > default. An unknown key is 
 names the nearest known one, a wrong value one that names where it was given.
 """
 
-import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -20,12 +19,10 @@ from vecchess.config.selfplay_settings import ContributeConfig, SelfplayConfig
 from vecchess.config.settings import ModelT, build, flag, inner_model, leaf_fields
 from vecchess.config.train_settings import TrainConfig
 from vecchess.config.uci_settings import UciConfig
-from vecchess.errors import ConfigError
+from vecchess.errors import ConfigError, did_you_mean
 from vecchess.safe_parse import MOST_TOML_BYTES, clip_line, parse_toml, read_bytes
 
 ENV_PREFIX = "VECCHESS_"
-_LONGEST_KEY = 100
-"""Letters of a key that are compared with ours: that takes the square of their number."""
 OTHER_VARIABLES = (
     "VECCHESS_TRACEBACK",
     "VECCHESS_REQUIRE_STOCKFISH", "VECCHESS_REQUIRE_CHROMIUM", "VECCHESS_REQUIRE_WASM",
@@ -131,8 +128,7 @@ def _given_variables(environ: Mapping[str, str]) -> dict[str, str]:
         if name in settings:
             found[name] = value
         elif name not in OTHER_VARIABLES and not _INJECTED_NAME.fullmatch(name):
-            near = difflib.get_close_matches(name, settings, 1)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
+            hint = did_you_mean(name, settings)
             raise ConfigError(f'environment: unknown variable "{name}"{hint}')
     return found
 
@@ -140,8 +136,7 @@ def _given_variables(environ: Mapping[str, str]) -> dict[str, str]:
 def _refuse_unknown(model: type[BaseModel], values: Mapping[str, Any], where: str) -> None:
     for key, value in values.items():
         if key not in model.model_fields:
-            near = difflib.get_close_matches(key[:_LONGEST_KEY], model.model_fields, 1)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
+            hint = did_you_mean(key, model.model_fields)
             raise ConfigError(f'{where}: unknown key "{clip_line(key)}"{hint}')
         inner = inner_model(model.model_fields[key])
         if isinstance(value, dict) and inner is not None:

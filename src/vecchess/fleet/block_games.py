@@ -9,7 +9,7 @@ import numpy as np
 
 from vecchess.chess.rules import Termination
 from vecchess.fleet.task import FleetTask, GamesOfRun
-from vecchess.runtime.atomic_write import path_write_error, write_atomically
+from vecchess.runtime.atomic_write import path_refusals, write_atomically
 from vecchess.store.block_file import BlockName, unpack_block
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames, parse_saved
@@ -88,10 +88,8 @@ def store_block(
     Raises DataError where the disk refuses.
     """
     if cut:
-        try:
+        with path_refusals(run.cuts):
             run.cuts.mkdir(exist_ok=True)
-        except OSError as error:
-            raise path_write_error(run.cuts, error) from None
         write_atomically(run.cuts / name, cut)
     write_atomically(run.games / name, shard)
     entry = ShardEntry.of(name, hashlib.sha256(shard).hexdigest(), games.ended)

@@ -498,4 +498,4 @@ def _is_own(part: CutPart) -> bool:
 
 
 def _content(file: Path) -> bytes:
-    return retried(lambda: read_file(file))
+    return retried(read_file, file)

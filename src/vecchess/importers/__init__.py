@@ -9,5 +9,6 @@ recorded_places   the games of runs, folders, shards and PGN files, one at a tim
 engine_pool       several engines at work on games, a process each, resumable
 engine_label      what an engine says of a position: policy target and value
 import_folder     the folder that finished games are written to, and the writer
+text_lines        lines of text files, compressed or not, of any encoding
 imported_game     a game move by move, its labels, and its conversion to ``GameRecords``
 """

@@ -32,7 +32,6 @@ from vecchess.rng import random_word
 from vecchess.runtime.engines.uci_client import UciEngine, find_engine
 from vecchess.store.records import GameRecords
 
-RESULTS = {True: 1, False: -1}
 _ATTEMPTS = 1 << 40
 """Counters of the random numbers: plies below it, further attempts at an opening in steps of it."""
 _ATTEMPTS_EACH = 16
@@ -97,7 +96,8 @@ def play_game(
             move, label = ask_engine(engine, board, game.number, config, config.multipv > 1)
             _make_move(board, game, move, 1.0, label)
     game.termination = Termination.PLY_CAP if over is Termination.ONGOING else over
-    game.result = RESULTS[not board.turn] if over is Termination.CHECKMATE else 0
+    if over is Termination.CHECKMATE:
+        game.result = -1 if board.turn else 1
     return game
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.chess.fen import from_board
+from vecchess.chess.pgn import RESULT_CODES
 from vecchess.chess.read_pgn import PgnGame, read_pgn
 from vecchess.chess.rules import Termination
 from vecchess.chess.uci_moves import action_of
@@ -15,7 +16,6 @@ from vecchess.importers.imported_game import ImportedGame, termination_of, to_re
 from vecchess.importers.text_lines import read_lines
 from vecchess.store.records import MAX_PLIES
 
-RESULTS = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}
 SCHEMA = 1
 SOURCE = "pgn"
 """Stands in the records for a network."""
@@ -87,13 +87,13 @@ def finished_games(file: Path, skip_bad: bool, counts: ImportCounts) -> Iterator
             counts.first_bad = counts.first_bad or f"{where}: {fault}"
         elif not read.moves:
             counts.empty += 1
-        elif result not in RESULTS:
+        elif result not in RESULT_CODES:
             counts.unfinished += 1
-            if read.tags.get("Result") in RESULTS:
+            if read.tags.get("Result") in RESULT_CODES:
                 cut = f"{where}: its tag says {read.tags['Result']}, its moves end without a result"
                 counts.first_cut = counts.first_cut or cut
         else:
-            yield _imported(read, RESULTS[result], counts.games)
+            yield _imported(read, RESULT_CODES[result], counts.games)
             counts.games += 1
             counts.plies += len(read.moves)
 
@@ -111,7 +111,7 @@ def _result(read: PgnGame) -> str:
 
 def _contradiction(read: PgnGame) -> str:
     """What is wrong with the result, or ""."""
-    claimed, board = RESULTS.get(_result(read)), read.board
+    claimed, board = RESULT_CODES.get(_result(read)), read.board
     if claimed is None or (not board.is_checkmate() and not board.is_stalemate()):
         return ""
     real = 0 if not board.is_check() else -1 if board.turn else 1

@@ -4,11 +4,12 @@ import os
 import socket
 import time
 from pathlib import Path
+from typing import get_args
 
 from vecchess.monitor.changing_file import SmallFile
 from vecchess.safe_parse import is_schema, parse_json_object, to_json_value
 from vecchess.selfplay.supervisor.status_view import Values, mapping, mappings, number
-from vecchess.store.status_file import SCHEMA
+from vecchess.store.status_file import SCHEMA, State
 
 FRESH_S = 10.0
 """A status that changed less than this long ago is of a run that goes on."""
@@ -17,7 +18,7 @@ SKEW_S = 300.0
 new if its time is as near as that, until it has been watched for ``FRESH_S``."""
 STEP_S = 1.0
 """The times of a status and of a process's start are as exact as that."""
-STATES = ("starting", "playing", "learning", "evaluating", "done", "stopped", "failed")
+STATES: tuple[str, ...] = get_args(State)
 OVER = ("done", "stopped", "failed", "gone")
 
 

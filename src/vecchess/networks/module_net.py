@@ -255,7 +255,7 @@ def read_weights(file: Path) -> dict[str, Tensor]:
 
     if not file.is_file():
         raise NetworkError(f"there is no file of weights {file}")
-    data = retried(lambda: read_file(file))
+    data = retried(read_file, file)
     try:
         tensors: dict[str, Tensor] = load(data)
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:

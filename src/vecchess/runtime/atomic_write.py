@@ -7,7 +7,8 @@ import errno
 import os
 import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
@@ -20,12 +21,20 @@ PARTIAL_PREFIX = ".partial-"
 _BLOCK_BYTES = 1 << 12
 
 
-def path_write_error(
-    path: Path, error: OSError, mistake: type[VecchessError] = DataError
-) -> VecchessError:
-    """The error for a failed write to ``path``: DiskFull if retrying may help, ``mistake`` for a
-    bad place, else DataError."""
-    return write_error(f"cannot write {path}", error, mistake)
+@contextmanager
+def path_refusals(path: Path, mistake: type[VecchessError] = DataError) -> Iterator[None]:
+    """Turn errors of the system about ``path``, which is written or removed within the block:
+    into DiskFull if retrying may help, ``mistake`` for a bad place, else DataError."""
+    try:
+        yield
+    except OSError as error:
+        raise write_error(f"cannot write {path}", error, mistake) from None
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file, if it is there. Raises DataError where the system refuses."""
+    with path_refusals(path):
+        path.unlink(missing_ok=True)
 
 
 def open_new(path: Path) -> BinaryIO:
@@ -67,17 +76,15 @@ def write_atomically(
     stays.
     """
     partial = path.with_name(PARTIAL_PREFIX + path.name)
-    try:
-        _write_new(partial, data, durably)
-        _rename(partial, path, data)
-        if durably:
-            sync_directory(path.parent)
-    except OSError as error:
-        _remove(partial)
-        raise path_write_error(path, error, mistake) from None
-    except BaseException:  # Ctrl-C
-        _remove(partial)
-        raise
+    with path_refusals(path, mistake):
+        try:
+            _write_new(partial, data, durably)
+            _rename(partial, path, data)
+            if durably:
+                sync_directory(path.parent)
+        except BaseException:  # of the system, or Ctrl-C
+            _remove(partial)
+            raise
 
 
 def write_shared(path: Path, data: bytes, replaces: bool) -> bool:
@@ -108,7 +115,7 @@ def append_line(path: Path, line: bytes, durably: bool = True) -> int:
     Returns the new size. Raises DataError where the disk refuses; the file is then as it was,
     unless truncating it fails too. ``durably``: see ``write_atomically``.
     """
-    try:
+    with path_refusals(path):
         is_new = not os.path.lexists(path)
         size = 0 if is_new else path.lstat().st_size
         try:
@@ -123,8 +130,6 @@ def append_line(path: Path, line: bytes, durably: bool = True) -> int:
         if is_new and durably:
             sync_directory(path.parent)
         return size + len(line)
-    except OSError as error:
-        raise path_write_error(path, error) from None
 
 
 def whole_lines(path: Path) -> list[bytes]:
@@ -132,7 +137,7 @@ def whole_lines(path: Path) -> list[bytes]:
 
     Raises FileUnreadable.
     """
-    data = retried(lambda: read_file(path))
+    data = retried(read_file, path)
     return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from vecchess.errors import FileBusy
-from vecchess.runtime.atomic_write import open_own, path_write_error
+from vecchess.runtime.atomic_write import open_own, path_refusals
 
 _POLL_S = 0.01
 
@@ -20,10 +20,8 @@ def file_lock(path: Path, timeout_s: float, holder: str) -> Iterator[None]:
     Raises FileBusy where another process holds it for longer than ``timeout_s``: ``holder`` names
     that process. DataError where the file cannot be made. A killed process holds no lock.
     """
-    try:
+    with path_refusals(path):
         handle = open_own(path, os.O_RDWR)
-    except OSError as error:
-        raise path_write_error(path, error) from None
     try:
         deadline = monotonic() + timeout_s
         while not try_lock(handle):

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from time import sleep
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from vecchess.errors import DataError, FileMissing, FileUnreadable
 from vecchess.safe_parse import (
@@ -23,23 +23,24 @@ from vecchess.safe_parse import (
     parse_json_object,
 )
 
+P = ParamSpec("P")
 T = TypeVar("T")
 PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Pauses between the attempts."""
 
 
-def retried(read: Callable[[], T]) -> T:
-    """The result of ``read``, which is called again while it raises FileUnreadable.
+def retried(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The result of ``read(...)``, which is called again while it raises FileUnreadable.
 
     Raises FileUnreadable where the last attempt fails too, after some 3 s.
     """
     for pause_s in PAUSES_S:
         try:
-            return read()
+            return read(*args, **kwargs)
         except FileUnreadable:
             sleep(pause_s)
     try:
-        return read()
+        return read(*args, **kwargs)
     except FileUnreadable as error:
         advice = "see to the disk and its rights, then start again: nothing is lost"
         raise type(error)(f"{error} (tried {len(PAUSES_S) + 1} times); {advice}") from None
@@ -74,7 +75,7 @@ def read_json(
 
     Raises DataError where it is damaged, FileMissing or FileUnreadable where it cannot be read.
     """
-    data = retried(lambda: read_file(path))
+    data = retried(read_file, path)
     try:
         values = parse_json_object(data, most_bytes)
         if schema is not None and not is_schema(found := values.pop("schema", None), schema):

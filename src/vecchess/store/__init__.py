@@ -9,7 +9,9 @@ stats             sums over finished games: results, lengths, terminations
 sources           games in a place that a user names: run, folder or shard
 replay_positions  positions and moves of recorded games, by playing them again
 targets           recorded policy targets, mapped onto legal moves
-block_file        the result of a block of a training, as one object
+seating           generations of a training: which seat plays which games, and for how long
+blocks            equal pieces of a generation, or of the games of self-play
+block_file        the result of a block, as one object
 object_store      objects in a folder or a bucket: s3://, gs://, az://, file://
 run_mirror        a run at a URL, and its copy in a folder of this machine
 inflight          games in progress, saved to be resumed

@@ -172,7 +172,7 @@ class InflightFolder:
         return np.concatenate([np.empty(0, np.int64), *parts])
 
     def _files(self, alive: Collection[str]) -> list[Path]:
-        names = retried(lambda: list_folder(self.path))
+        names = retried(list_folder, self.path)
         files = [self.path / name for name in names if name.endswith(".npz")]
         return [path for path in files if path.stem.removeprefix(PARTIAL_PREFIX) not in alive]
 
@@ -181,7 +181,7 @@ class InflightFolder:
         if path.name.startswith(PARTIAL_PREFIX):
             return None
         try:
-            return retried(lambda: read_outcomes(path, self._run_id))
+            return retried(read_outcomes, path, self._run_id)
         except FileMissing:  # a worker whose parent was lost has played its games to the end
             return None
         except (FileUnreadable, ForeignShard):
@@ -207,7 +207,7 @@ def read_saved_games(
     parts = list[SavedGames]()
     for name in names:
         try:
-            saved = retried(lambda name=name: read_saved(folder / name, run_id))  # type: ignore[misc]
+            saved = retried(read_saved, folder / name, run_id)
             parts.append(_wanted(saved, ids, net))
         except DataError as error:
             if isinstance(error, FileUnreadable) and not isinstance(error, FileMissing):
@@ -233,7 +233,7 @@ def read_cuts(
     parts = list[SavedGames]()
     for path, sha256 in files:
         try:
-            saved = retried(lambda path=path, sha=sha256: read_saved(path, None, sha))  # type: ignore[misc]
+            saved = retried(read_saved, path, None, sha256)
         except FileUnreadable as error:
             more = "an empty file in its place would begin new games instead"
             raise type(error)(f"{error}; {more}") from None

@@ -41,7 +41,8 @@ from vecchess.errors import DataError, FileMissing, FileUnreadable
 from vecchess.runtime.atomic_write import (
     PARTIAL_PREFIX,
     append_line,
-    path_write_error,
+    path_refusals,
+    remove_file,
     truncate_partial_line,
     write_atomically,
 )
@@ -329,12 +330,12 @@ class Manifest:
         removed too, for they do not say which segments they end. Raises FileUnreadable where a file
         cannot be read, and DataError where writing fails; the others can be adopted later.
         """
-        for name in retried(lambda: list_folder(self.folder)):
+        for name in retried(list_folder, self.folder):
             if name.startswith(_REWRITES):
                 continue
             if name.startswith(PARTIAL_PREFIX + prefix):
-                with self.locked(), path_refusals(self.folder / name):
-                    (self.folder / name).unlink(missing_ok=True)
+                with self.locked():
+                    remove_file(self.folder / name)
             elif name.startswith(PARTIAL_PREFIX) or name in self._files:
                 continue
             elif name.startswith(prefix) and name.endswith(".npz"):
@@ -345,11 +346,11 @@ class Manifest:
         self, name: str, run_id: str, report_line: ReportLine, discards: bool
     ) -> Iterator[ShardEntry]:
         """Record the unlisted shard ``name``, or discard it, or set it aside."""
-        path, present = self.folder / name, retried(lambda: list_folder(self.folder))
+        path, present = self.folder / name, retried(list_folder, self.folder)
         if name in self._files or name not in present or name in journal_names(self.folder):
             return  # a rewrite was quicker
         try:
-            entry = self._adoptable(path, retried(lambda: read_file(path)), run_id)
+            entry = self._adoptable(path, retried(read_file, path), run_id)
         except FileUnreadable:
             raise
         except DataError as error:
@@ -361,8 +362,7 @@ class Manifest:
                 self.append(entry)
                 yield entry
                 return
-            with path_refusals(path):
-                path.unlink(missing_ok=True)
+            remove_file(path)
 
     def _adoptable(self, path: Path, data: bytes, run_id: str) -> ShardEntry:
         """The line for an unlisted shard; raises DataError where it must not count."""
@@ -481,22 +481,13 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-@contextmanager
-def path_refusals(path: Path) -> Iterator[None]:
-    """Turn errors of the system about ``path`` into DataError."""
-    try:
-        yield
-    except OSError as error:
-        raise path_write_error(path, error) from None
-
-
 def journal_names(folder: Path) -> set[str]:
     """The files that a rewrite in progress, or a killed one, names; none without one.
 
     Raises DataError where the journal is damaged, FileUnreadable where it cannot be read.
     """
     path = folder / JOURNAL_NAME
-    if JOURNAL_NAME not in retried(lambda: list_folder(folder)):
+    if JOURNAL_NAME not in retried(list_folder, folder):
         return set()
     try:
         values = read_json(path, JOURNAL_SCHEMA, _MOST_JOURNAL_BYTES)

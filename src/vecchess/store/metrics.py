@@ -27,12 +27,12 @@ from vecchess.errors import DataError, missing_library
 from vecchess.runtime.atomic_write import (
     append_line,
     open_new,
-    path_write_error,
+    path_refusals,
     whole_lines,
     write_atomically,
 )
 from vecchess.runtime.reporting import ReportLine
-from vecchess.safe_parse import parse_json_object
+from vecchess.safe_parse import parse_json_object, to_json_value
 
 SCHEMA = 1
 METRICS_FILE = "metrics.jsonl"
@@ -101,7 +101,7 @@ class MetricsLog:
             "time_unix": round(time.time(), 3),
         }
         assert not head.keys() & values.keys(), values
-        line = json.dumps(_finite(head | dict(values)), allow_nan=False) + "\n"
+        line = json.dumps(to_json_value(head | dict(values)), allow_nan=False) + "\n"
         if append_line(self.path, line.encode(), durably=False) > self._most_bytes:
             self._thin()
         if kind != THROUGHPUT:
@@ -120,10 +120,8 @@ class MetricsLog:
             self._tensorboard.close()
 
     def _thin(self) -> None:
-        try:
+        with path_refusals(self.path):
             lines = self.path.read_bytes().splitlines(keepends=True)
-        except OSError as error:
-            raise path_write_error(self.path, error) from None
         kept = b"".join(thinned(lines))
         write_atomically(self.path, kept)
         self._most_bytes = max(self._most_bytes, len(kept) * 5 // 4)
@@ -156,11 +154,9 @@ class TensorboardFile:
         seconds, rest = divmod(time.time_ns(), 10**9)
         name = f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}.{rest:09d}"
         self.path = folder / name
-        try:
+        with path_refusals(self.path):
             folder.mkdir(parents=True, exist_ok=True)
             self._file = open_new(self.path)
-        except OSError as error:
-            raise path_write_error(self.path, error) from None
         self._records = RecordWriter(self._file)
         self._write(file_version=EVENT_FILE_VERSION)
         if purge_step is not None:
@@ -179,11 +175,9 @@ class TensorboardFile:
 
     def _write(self, **fields: object) -> None:
         event = self._event(wall_time=time.time(), **fields)
-        try:
+        with path_refusals(self.path):
             self._records.write(event.SerializeToString())
             self._file.flush()
-        except OSError as error:
-            raise path_write_error(self.path, error) from None
 
 
 def read_metrics(run_path: Path, kind: str = "") -> list[dict[str, Any]]:
@@ -225,15 +219,6 @@ def scalars(tag: str, values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         ):
             yield f"{tag}/{name}", float(value)
-
-
-def _finite(value: Any) -> Any:
-    """``value`` for JSON: null in place of a number that is not finite."""
-    if isinstance(value, Mapping):
-        return {name: _finite(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _is_later(line: bytes, after: tuple[int, int]) -> bool:

@@ -91,7 +91,7 @@ class Attempts(Protocol):
     def put(self, name: str, data: bytes) -> None: ...
     def get(self, name: str, known: str) -> tuple[bytes | None, str] | None: ...
     def get_range(self, name: str, start: int, length: int) -> bytes | None: ...
-    def listed(self, prefix: str, after: str) -> Iterable[Listed]: ...
+    def listed(self, prefix: str) -> Iterable[Listed]: ...
     def delete(self, names: list[str]) -> None: ...
 
 
@@ -180,12 +180,12 @@ class ObjectStore:
         """``length`` bytes of an object from ``start`` on, fewer at its end; None without one."""
         return self._answered(lambda _: self.attempts.get_range(name, start, length))
 
-    def listed(self, prefix: str, after: str = "") -> list[Listed]:
-        """The objects whose names begin with ``prefix`` and are greater than ``after``, by name."""
-        return self._answered(lambda _: sorted(self.attempts.listed(prefix, after)))
+    def listed(self, prefix: str) -> list[Listed]:
+        """The objects whose names begin with ``prefix``, by name."""
+        return self._answered(lambda _: sorted(self.attempts.listed(prefix)))
 
     def names(self, prefix: str) -> list[str]:
-        """The names of ``listed``."""
+        """The names of ``listed``, ascending."""
         return [each.name for each in self.listed(prefix)]
 
     def delete(self, names: Iterable[str]) -> None:
@@ -210,10 +210,6 @@ class ObjectStore:
                 "two machines could undo each other's work: choose a server that knows "
                 "If-None-Match, as S3, Google, Azure and MinIO do"
             )
-
-    def list(self, prefix: str, after: str = "") -> list[str]:
-        """The names of ``listed``, ascending."""
-        return [each.name for each in self.listed(prefix, after)]
 
     def _answered(self, attempt: Callable[[bool], T]) -> T:
         """The result of ``attempt(is_again)``, which is called again while it raises Unanswered."""
@@ -280,7 +276,7 @@ class _Folder:
             return f.read(length)
         return None
 
-    def listed(self, prefix: str, after: str) -> list[Listed]:
+    def listed(self, prefix: str) -> list[Listed]:
         found: list[Listed] = []
         folders = [prefix.rpartition("/")[0]]
         while folders:
@@ -294,7 +290,7 @@ class _Folder:
                     name = f"{inside}{entry.name}"
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(name)
-                    elif name.startswith(prefix) and name > after and _is_whole(entry.name):
+                    elif name.startswith(prefix) and _is_whole(entry.name):
                         with suppress(FileNotFoundError):  # deleted meanwhile
                             status = entry.stat()
                             found.append(Listed(name, status.st_size, _tag(status)))
@@ -370,16 +366,14 @@ class _Bucket:
         except _PastTheEnd:
             return b""
 
-    def listed(self, prefix: str, after: str) -> list[Listed]:
+    def listed(self, prefix: str) -> list[Listed]:
         folder = prefix.rpartition("/")[0]  # obstore knows whole folders only
         with self._failures():
-            pages = _obstore().list(
-                self._store, folder or None, offset=after or None, chunk_size=1000
-            )
+            pages = _obstore().list(self._store, folder or None, chunk_size=1000)
             each = (
                 Listed(one["path"], one["size"], one["e_tag"] or "") for p in pages for one in p
             )
-            return [one for one in each if one.name.startswith(prefix) and one.name > after]
+            return [one for one in each if one.name.startswith(prefix)]
 
     def delete(self, names: list[str]) -> None:
         try:

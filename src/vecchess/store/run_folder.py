@@ -79,9 +79,7 @@ class RunFolder:
         Raises DataError where the file is missing or damaged.
         """
         try:
-            text = (
-                retried(lambda: read_file(self.path / RUN_ID_FILE)).decode(errors="replace").strip()
-            )
+            text = retried(read_file, self.path / RUN_ID_FILE).decode(errors="replace").strip()
         except FileUnreadable as error:
             raise FileUnreadable(
                 f"{error}; without it the run cannot go on, and one of an older vecchess has none"
@@ -93,9 +91,9 @@ class RunFolder:
     @property
     def launch(self) -> str:
         """The id of the torchrun job that began or resumed this run last; "" where none did."""
-        if LAUNCH_FILE not in retried(lambda: list_folder(self.path)):
+        if LAUNCH_FILE not in retried(list_folder, self.path):
             return ""
-        data = retried(lambda: read_file(self.path / LAUNCH_FILE))
+        data = retried(read_file, self.path / LAUNCH_FILE)
         return data.decode(errors="replace").removesuffix("\n")
 
     def write_launch(self, launch: str) -> None:
@@ -114,9 +112,9 @@ class RunFolder:
             advice = "choose another --run-dir"
             raise write_error(f"cannot write to {self.path}", error, ConfigError, advice) from None
         # by the folders' lists: a file that cannot be opened for a moment is no sign of a new run
-        if RUN_ID_FILE in retried(lambda: list_folder(self.path)):
+        if RUN_ID_FILE in retried(list_folder, self.path):
             return
-        has_manifest = MANIFEST_NAME in retried(lambda: list_folder(self.games))
+        has_manifest = MANIFEST_NAME in retried(list_folder, self.games)
         manifest = Manifest(self.games, must_exist=has_manifest)
         if not manifest.entries:
             manifest.replace([])

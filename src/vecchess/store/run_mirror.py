@@ -26,14 +26,19 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.jit import user_cache
-from vecchess.runtime.atomic_write import remove_folder, write_atomically
+from vecchess.runtime.atomic_write import (
+    path_refusals,
+    remove_file,
+    remove_folder,
+    write_atomically,
+)
 from vecchess.runtime.file_lock import file_lock
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.retried_read import read_file, retried, unreadable
 from vecchess.runtime.signals import StopSignals
 from vecchess.safe_parse import clip_line, parse_json_object
 from vecchess.store.block_file import BLOCKS, BlockName, blocks_of, unpack_block
-from vecchess.store.manifest import MANIFEST_NAME, ShardEntry, parse_lines, path_refusals
+from vecchess.store.manifest import MANIFEST_NAME, ShardEntry, parse_lines
 from vecchess.store.object_store import ObjectStore, is_url
 from vecchess.store.run_folder import CUTS, LATEST, RUN_ID_FILE, RunFolder
 
@@ -118,7 +123,9 @@ class RunMirror:
         versions = self._versions()
         if CONFIG not in versions:
             raise ConfigError(f"{self.store.place} is not a run: it has no {CONFIG}")
-        self._clear_another(versions.get(RUN_ID_FILE, ""))
+        known = self._synced.get(RUN_ID_FILE)
+        if known is not None and known.version != versions.get(RUN_ID_FILE, ""):
+            self._clear()  # it is the copy of an earlier run at this URL
         wanted = [n for n in versions if is_learner or not n.startswith(OF_LEARNERS)]
         stale = [n for n in wanted if n not in NAMING and not self._has(n, versions[n])]
         if not is_learner and (self.folder / STATUS).exists():  # see refresh_status
@@ -145,7 +152,7 @@ class RunMirror:
 
     def _pull_shards(self, entries: list[ShardEntry], with_cuts: bool) -> bool:
         """Get the shards that the copy lacks; False where one was deleted meanwhile."""
-        kept = set(self.store.list(f"{CUTS}/")) if with_cuts else set()
+        kept = set(self.store.names(f"{CUTS}/")) if with_cuts else set()
         wanted = []  # file, whether its shard is lacking, whether its cut
         for each in entries:
             cut, block = f"{CUTS}/{each.file}", BlockName.of_file(each.file)
@@ -298,11 +305,11 @@ class RunMirror:
         """Delete what a learner that was killed has put, and nothing names."""
         kept = {*self._synced, *NAMING, CONFIG, STATUS, INDEX}
         for folder in ("games/", f"{CUTS}/", "checkpoints/"):
-            self.store.delete(name for name in self.store.list(folder) if name not in kept)
+            self.store.delete(name for name in self.store.names(folder) if name not in kept)
         blocks = [each for each in map(BlockName.of_file, map(_file_name, kept)) if each]
         if blocks:  # those of earlier tasks are pruned; of later ones results may be to come
             end = blocks_of(min(blocks).task)
-            self.store.delete(name for name in self.store.list(BLOCKS) if name < end)
+            self.store.delete(name for name in self.store.names(BLOCKS) if name < end)
 
     def _versions(self) -> dict[str, str]:
         """Name -> version of all files but shards and cuts. Of a run that was copied to its URL by
@@ -363,13 +370,7 @@ class RunMirror:
             self._synced[name] = Synced.of(path, version)
 
     def _read(self, name: str) -> bytes:
-        return retried(lambda: read_file(self.folder / name))
-
-    def _clear_another(self, run_id: str) -> None:
-        """Empty a copy of an earlier run at this URL."""
-        known = self._synced.get(RUN_ID_FILE)
-        if known is not None and known.version != run_id:
-            self._clear()
+        return retried(read_file, self.folder / name)
 
     def _clear(self) -> None:
         remove_folder(self.folder)
@@ -381,8 +382,7 @@ class RunMirror:
         gone = [name for name in self._synced if name not in kept]
         for name in gone:
             del self._synced[name]
-            with path_refusals(self.folder / name):
-                (self.folder / name).unlink(missing_ok=True)
+            remove_file(self.folder / name)
         for path in self.folder.rglob("*") if is_learner else ():
             name = path.relative_to(self.folder).as_posix()
             if path.is_file() and name not in kept and name != STATE:

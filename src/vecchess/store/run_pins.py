@@ -14,7 +14,6 @@ import json
 import os
 import platform
 from collections.abc import Collection, Iterator
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -181,7 +180,7 @@ def pinned(run: RunFolder, config: ConfigT) -> ConfigT:
     copies, inputs = dict[str, Any](), RunPins.of(run).inputs
     for name, kept in ((name, inputs[name]) for name in COPIED if name in inputs):
         path = run.inputs / name / kept.file
-        data = retried(partial(read_file, path))
+        data = retried(read_file, path)
         if hashlib.sha256(data).hexdigest() != kept.sha256:
             raise DataError(f"{path} is not what the run began with: put it back")
         copies[name] = str(path) if name == "net" else path

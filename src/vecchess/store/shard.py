@@ -11,6 +11,7 @@ import hashlib
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from io import BytesIO
@@ -152,7 +153,7 @@ class ShardFile:
         where reading fails, again and again, and DataError where it is damaged or pruned."""
         if self.path.exists() or (moved := self._moved()) is None:
             try:
-                return retried(lambda: read_shard(self.path, self.sha256))
+                return retried(read_shard, self.path, self.sha256)
             except FileUnreadable:
                 if (moved := self._moved()) is None:
                     raise
@@ -166,7 +167,7 @@ class ShardFile:
         opening the file. Raises as ``read``."""
         if self.ids is not None:
             return self.ids.ids
-        return np.sort(retried(lambda: read_numbers(self.path)))
+        return np.sort(retried(read_numbers, self.path))
 
 
 def read_shards(
@@ -239,7 +240,7 @@ def parse_shard(
     """
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise DataError(f"{path} is not the file that was written: its sha256 differs")
-    try:
+    with _reading(path):
         columns: dict[str, Any] = read_columns(BytesIO(data), {**COLUMN_DTYPES, **more})
         if "schema" not in columns or columns["schema"].shape:
             raise DataError("it has no schema")
@@ -251,7 +252,14 @@ def parse_shard(
         _check_run(path, columns.pop("run"), run_id)
         others = {name: columns.pop(name) for name in more}
         return _checked(columns), others
-    except ForeignShard:
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say of what is wrong with the content of a file that it makes ``path`` no shard."""
+    try:
+        yield
+    except (ForeignShard, FileUnreadable):  # they name the file
         raise
     except DataError as error:
         raise DataError(f"{path} is not a readable shard: {error}") from None
@@ -280,30 +288,25 @@ def read_outcomes(path: Path, run_id: str | None = None) -> GameOutcomes:
     names = ("numbers", "offsets", "result", "termination")
     numbers, offsets, result, termination = _some_columns(path, *names, run_id=run_id)
     plies = np.diff(offsets)
-    if {len(plies), len(result), len(termination)} != {len(numbers)} or plies.min(initial=0) < 0:
-        raise DataError(f"{path} is not a readable shard: its lengths do not fit its games")
-    try:
+    lengths = {len(plies), len(result), len(termination)}
+    with _reading(path):
+        if lengths != {len(numbers)} or plies.min(initial=0) < 0:
+            raise DataError("its lengths do not fit its games")
         check_outcomes(numbers, result, termination)
-    except DataError as error:
-        raise DataError(f"{path} is not a readable shard: {error}") from None
     return GameOutcomes(numbers, plies, result, termination)
 
 
 def _some_columns(path: Path, *names: str, run_id: str | None = None) -> list[NDArray[Any]]:
     """Columns of a shard with one number each."""
     try:
-        with open_regular(path) as file:
+        with _reading(path), open_regular(path) as file:
             source = _FileOrUnreadable(path, file)
             found = read_columns(source, {name: COLUMN_DTYPES[name] for name in ("run", *names)})
-        _check_run(path, found.pop("run", None), run_id)
+            _check_run(path, found.pop("run", None), run_id)
+            if any(name not in found or found[name].ndim != 1 for name in names):
+                raise DataError(f"it lacks the {names[-1]} of its games")
     except OSError as error:
         raise unreadable(path, error) from None
-    except (ForeignShard, FileUnreadable):
-        raise
-    except DataError as error:
-        raise DataError(f"{path} is not a readable shard: {error}") from None
-    if any(name not in found or found[name].ndim != 1 for name in names):
-        raise DataError(f"{path} is not a readable shard: it lacks the {names[-1]} of its games")
     return [found[name] for name in names]
 
 

@@ -43,7 +43,7 @@ def _shards(place: Path) -> list[ShardFile]:
     if RunFolder(place).config.is_file():
         shards, lack = RunFolder(place).manifest().shards, "has no recorded games yet"
     elif place.is_dir():
-        names, lack = retried(lambda: list_folder(place)), "has no recorded games yet"
+        names, lack = retried(list_folder, place), "has no recorded games yet"
         if MANIFEST_NAME in names:
             shards = Manifest(place, must_exist=True).shards
         else:

@@ -109,7 +109,7 @@ class RunCopies:
         sizes: list[tuple[str, int]] = []
         content = bytearray()
         for name in names:
-            data = retried(lambda name=name: read_file(self.run.path / name))  # type: ignore[misc]
+            data = retried(read_file, self.run.path / name)
             sizes.append((name, len(data)))
             content += data
             if len(content) >= GROUP_BYTES:

@@ -13,6 +13,7 @@ from vecchess.errors import ConfigError
 from vecchess.fleet.fleet_run import GamesRefuted, check_executor
 from vecchess.importers.recorded_places import check_places
 from vecchess.ports.prometheus import metrics_endpoint
+from vecchess.runtime.atomic_write import remove_file
 from vecchess.runtime.devices import Device, parse_gpus, seen_among
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
@@ -20,7 +21,6 @@ from vecchess.runtime.terminal import CleanConsole, note_console
 from vecchess.selfplay.run_selfplay import check_playable
 from vecchess.selfplay.worker.networks import latest_net
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
-from vecchess.store.manifest import path_refusals
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_mirror import push_of
@@ -208,9 +208,8 @@ def go_back(run: RunFolder, generation: int, seats: int) -> None:
         gone = {entry.file for entry in manifest.entries} - {entry.file for entry in kept}
         manifest.replace(kept)
     for file in gone:
-        with path_refusals(run.games / file):
-            (run.games / file).unlink(missing_ok=True)
-            (run.cuts / file).unlink(missing_ok=True)
+        remove_file(run.games / file)
+        remove_file(run.cuts / file)
 
 
 def _open_trainer(

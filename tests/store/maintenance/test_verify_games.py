@@ -87,7 +87,7 @@ def test_what_cannot_be_read_is_not_damaged(
         return read(path)
 
     monkeypatch.setattr(verify_games, "read_file", fail)
-    monkeypatch.setattr(verify_games, "retried", lambda body: body())
+    monkeypatch.setattr(verify_games, "retried", lambda read, *args: read(*args))
     found = verify(run.games, run.run_id)
     assert (found.verdict, found.damaged, found.games) == ("cannot be read", [], 9)
     assert found.unreadable == [f"cannot read {file_of(run, 2)}: Stale file handle"]
@@ -126,7 +126,7 @@ def test_the_exit_code_is_the_verdict(
     if fault == "damaged":
         file_of(run, 0).write_bytes(b"damaged")
     else:
-        monkeypatch.setattr(verify_games, "retried", lambda body: body())
+        monkeypatch.setattr(verify_games, "retried", lambda read, *args: read(*args))
         monkeypatch.setattr(verify_games, "read_file", refuse)
     done = inside("games", "verify", run.path, "--json")
     assert done.returncode == code, done.stdout

@@ -13,7 +13,6 @@ Decisions 137 to 139 (engines as players).
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from difflib import get_close_matches
 from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Annotated, Any, Self
@@ -28,7 +27,7 @@ from vecchess.arena.match_game import Forfeit
 from vecchess.arena.player_protocol import NO_FORFEIT, MoveReplies, MoveRequests, Player
 from vecchess.chess.pgn import start_board
 from vecchess.chess.uci_moves import to_chess_move, uci_to_move
-from vecchess.errors import ConfigError
+from vecchess.errors import ConfigError, did_you_mean
 from vecchess.runtime.engines.engine_pipe import EngineFailed, EngineFault
 from vecchess.runtime.engines.uci_client import (
     ANSWER_TIMEOUT_S,
@@ -119,9 +118,8 @@ class EngineOptions(BaseModel):
                 raise ConfigError("elo: the engine cannot limit its strength (no option UCI_Elo)")
             chosen |= {"UCI_LimitStrength": True, "UCI_Elo": self.elo}
         for name, value in self.other.items():
-            near = get_close_matches(name, known, 1)
             if name not in known:
-                hint = f'; did you mean "{near[0]}"?' if near else ""
+                hint = did_you_mean(name, known)
                 ours = ", ".join([*LIMITS, "elo", "threads", "hash", "margin", "timeout"])
                 raise ConfigError(f'neither {ours} nor the engine has an option "{name}"{hint}')
             chosen[name] = value

@@ -5,14 +5,13 @@ from typing import Any
 import chess
 import numpy as np
 
-from vecchess.chess.pgn import RESULTS
+from vecchess.chess.pgn import RESULT_CODES, RESULTS
 from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError
 from vecchess.monitor.run_view import RunView
 
 ORDERS = ("newest", "oldest", "shortest", "longest")
 GAMES_PER_PAGE = 50
-RESULT_CODES = {name: code for code, name in RESULTS.items()}
 ENDING_CODES = {reason.name.lower(): int(reason) for reason in Termination if reason}
 
 

@@ -79,9 +79,8 @@ def duration_s(view: RunView) -> float:
 
 def differences(config: dict[str, Any]) -> list[Fact]:
     """The settings that are not the defaults, "tree.sims" for those of a table."""
-    usual = flat_settings(_defaults(config))
-    given = flat_settings(config).items()
-    return [(name, _words(value)) for name, value in given if value != usual.get(name)]
+    usual, given = flat_settings(_defaults(config)), flat_settings(config)
+    return [(name, _words(value)) for name, value in given.items() if value != usual.get(name)]
 
 
 def _cost(view: RunView) -> str:

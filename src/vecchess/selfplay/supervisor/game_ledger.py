@@ -8,11 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from vecchess.errors import DataError
+from vecchess.runtime.atomic_write import remove_file
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import Ids, IdSet
 from vecchess.store.maintenance.rewrite import finish_rewriting
-from vecchess.store.manifest import Manifest, ShardEntry, path_refusals
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.shard import NO_RUN
 from vecchess.store.stats import GameStats
 
@@ -130,8 +131,7 @@ class GameLedger:
         self._manifest.replace([each for each in self.entries if each.file not in dropped])
         self._open |= IdSet.union(map(self._ids_of, entries)) & self._target
         for file in dropped:
-            with path_refusals(self._manifest.folder / file):
-                (self._manifest.folder / file).unlink(missing_ok=True)
+            remove_file(self._manifest.folder / file)
         self._count()
 
     def forget(self) -> None:

@@ -172,5 +172,5 @@ class WorkerPool:
 
 def next_session(run: RunFolder) -> int:
     """A number that no shard of the run carries yet."""
-    numbers = (re.match(r"\d+(?=-)", name) for name in retried(lambda: list_folder(run.games)))
+    numbers = (re.match(r"\d+(?=-)", name) for name in retried(list_folder, run.games))
     return 1 + max((int(number[0]) for number in numbers if number), default=-1)

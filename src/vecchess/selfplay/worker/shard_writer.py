@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from vecchess.chess.rules import Termination
-from vecchess.runtime.atomic_write import path_write_error, write_atomically
+from vecchess.runtime.atomic_write import path_refusals, write_atomically
 from vecchess.runtime.freed_memory import return_freed_memory
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.write_retry import WriteRetry
@@ -236,10 +236,8 @@ class ShardWriter:
         waiting = replace(waiting, records=waiting.records.with_used_nets())
         cut = waiting.to_bytes(self._run_id, compressed=self.blocks is not None)
         path = self._folder.parent / CUTS / self._next_name()
-        try:
+        with path_refusals(path):
             path.parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise path_write_error(path, error) from None
         write_atomically(path, cut)
         segments = IdSet.of(self._ids(waiting.records.numbers))
         self._write_games(

@@ -116,7 +116,7 @@ def _written(manifest: Manifest, named: list[tuple[str, Group]], run_id: str) ->
 def _is_sound(manifest: Manifest, entry: ShardEntry, report_line: ReportLine) -> bool:
     """Whether a shard is the file that was written; raises FileUnreadable."""
     path = manifest.folder / entry.file
-    is_sound = hashlib.sha256(retried(lambda: read_file(path))).hexdigest() == entry.sha256
+    is_sound = hashlib.sha256(retried(read_file, path)).hexdigest() == entry.sha256
     if not is_sound:
         report_line(f"{path} is damaged, and stays as it is: its sha256 differs")
     return is_sound

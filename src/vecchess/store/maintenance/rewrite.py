@@ -15,11 +15,11 @@ Decision 220.
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from vecchess.errors import DataError, FileBusy
 from vecchess.runtime.atomic_write import (
     PARTIAL_PREFIX,
+    remove_file,
     sync_directory,
     write_atomically,
 )
@@ -32,7 +32,6 @@ from vecchess.store.manifest import (
     Manifest,
     ShardEntry,
     journal_names,
-    path_refusals,
 )
 
 _LOCK_NAME = ".rewriting.lock"
@@ -105,22 +104,17 @@ def _remove_unlisted(manifest: Manifest) -> None:
     """Remove the files of the journal that the manifest does not list, and the journal."""
     folder = manifest.folder
     partial = tuple(PARTIAL_PREFIX + name for name in (JOURNAL_NAME, REWRITTEN_PREFIX))
-    for name in retried(lambda: list_folder(folder)):
+    for name in retried(list_folder, folder):
         if name.startswith(partial):
-            _unlink(folder / name)
+            remove_file(folder / name)
     if not (names := journal_names(folder)):
         return
     with manifest.locked():
         for name in names - {entry.file for entry in manifest.entries}:
-            _unlink(folder / name)
+            remove_file(folder / name)
         with suppress(OSError):
             sync_directory(folder)
-        _unlink(folder / JOURNAL_NAME)
-
-
-def _unlink(path: Path) -> None:
-    with path_refusals(path):
-        path.unlink(missing_ok=True)
+        remove_file(folder / JOURNAL_NAME)
 
 
 def new_name(token: str, number: int) -> str:

@@ -95,7 +95,7 @@ def _noting(found: Verified, file: str = "") -> Iterator[None]:
 
 def _read_checked(path: Path, sha256: str) -> bytes:
     """The bytes of a file whose checksum a manifest has; raises DataError for others."""
-    data = retried(lambda: read_file(path))
+    data = retried(read_file, path)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise DataError(f"{path}: its sha256 differs from the manifest's")
     return data
@@ -107,7 +107,7 @@ def _verify_shards(
     """Verify every listed shard; those listed meanwhile too, where an old one has gone."""
     done, good = set[str](), set[str]()
     while left := [each for each in manifest.entries if each.file not in done]:
-        present = set(retried(lambda: list_folder(manifest.folder)))
+        present = set(retried(list_folder, manifest.folder))
         for entry in left:
             on_shard(entry.file)
             if entry.file not in present and manifest.refresh():
@@ -145,7 +145,7 @@ def _verify_cuts(manifest: Manifest, found: Verified) -> None:
     A file that is not there is no fault: it is removed once no checkpoint needs it.
     """
     folder = manifest.folder.parent / CUTS
-    present = set(retried(lambda: list_folder(folder)))
+    present = set(retried(list_folder, folder))
     for entry in manifest.entries:
         if entry.cut and entry.file in present:
             with _noting(found), suppress(FileMissing):
@@ -154,7 +154,7 @@ def _verify_cuts(manifest: Manifest, found: Verified) -> None:
 
 def _look_around(manifest: Manifest, found: Verified) -> None:
     """Find files that the manifest does not list."""
-    names, journal = retried(lambda: list_folder(manifest.folder)), journal_names(manifest.folder)
+    names, journal = retried(list_folder, manifest.folder), journal_names(manifest.folder)
     manifest.refresh()
     partial = (PARTIAL_PREFIX, REWRITTEN_PREFIX)
     listed = {entry.file for entry in manifest.entries}

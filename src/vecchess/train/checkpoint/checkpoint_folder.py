@@ -22,7 +22,7 @@ from torch import Tensor
 
 from vecchess import __version__
 from vecchess.errors import DataError, FileUnreadable
-from vecchess.runtime.atomic_write import PARTIAL_PREFIX, path_write_error, write_atomically
+from vecchess.runtime.atomic_write import PARTIAL_PREFIX, path_refusals, write_atomically
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import list_folder, read_file, retried
 from vecchess.safe_parse import clip_line, is_schema, parse_json_object
@@ -142,10 +142,8 @@ class CheckpointFolder:
                     values = decode_checkpoint(_read_whole(file))[1].get("values", {})
                     if values.get("iteration_step") == 0:
                         continue
-            try:
+            with path_refusals(file):
                 file.unlink()
-            except OSError as error:
-                raise path_write_error(file, error) from None
 
     def latest(self, report_line: ReportLine) -> bytes | None:
         """The content of the newest checkpoint that is whole; None where there are no checkpoints.
@@ -171,18 +169,16 @@ class CheckpointFolder:
 
     def _files(self) -> list[Path]:
         """All checkpoints, the newest last."""
-        names = retried(lambda: list_folder(self.path))
+        names = retried(list_folder, self.path)
         files = [self.path / name for name in names if NAME.fullmatch(name)]
         return sorted(files, key=_progress)
 
     def _make_room(self) -> None:
         """Create the folder; remove what a killed process left half written."""
-        try:
+        with path_refusals(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             for partial in self.path.glob(f"{PARTIAL_PREFIX}*"):
                 partial.unlink()
-        except OSError as error:
-            raise path_write_error(self.path, error) from None
 
     def _prune(self, newest: Path) -> None:
         """Remove old checkpoints, but ``newest``: after a damaged one it is not the last."""
@@ -201,7 +197,7 @@ class CheckpointFolder:
 def _read_whole(file: Path) -> bytes:
     """The content of a checkpoint; raises DataError where it is damaged or of a newer vecchess."""
     try:
-        data = retried(lambda: read_file(file))
+        data = retried(read_file, file)
         decode_checkpoint(data)
     except FileUnreadable:
         raise

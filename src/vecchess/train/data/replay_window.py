@@ -41,7 +41,7 @@ class ShardPart(NamedTuple):
         if self.cut is None:
             return self.shard.read()
         path, sha256 = self.cut
-        return concatenate([self.shard.read(), retried(lambda: read_shard(path, sha256))])
+        return concatenate([self.shard.read(), retried(read_shard, path, sha256)])
 
 
 class ManifestShards:
