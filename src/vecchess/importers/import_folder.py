@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vecchess.config.import_settings import GatherConfig
 from vecchess.errors import ConfigError, write_error
-from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.atomic_write import remove_file, write_atomically
 from vecchess.runtime.retried_read import read_json
 from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
@@ -49,10 +49,9 @@ class ImportFolder:
 
     def remove(self) -> None:
         """Remove all that was written."""
-        for entry in self.manifest.entries:
-            (self.path / entry.file).unlink(missing_ok=True)
-        for name in (MANIFEST_NAME, FACTS_NAME):
-            (self.path / name).unlink(missing_ok=True)
+        files = [entry.file for entry in self.manifest.entries]
+        for name in (*files, MANIFEST_NAME, FACTS_NAME):
+            remove_file(self.path / name)
 
 
 @contextmanager

@@ -213,7 +213,7 @@ class RunMirror:
         if has_begun:
             self.pull(is_learner=True)
             if MANIFEST not in self._versions():  # killed in its first push: no game counts
-                (self.folder / RUN_ID_FILE).unlink(missing_ok=True)
+                remove_file(self.folder / RUN_ID_FILE)
         else:
             self._clear()
         self._writer = token_hex(8)
@@ -386,7 +386,7 @@ class RunMirror:
         for path in self.folder.rglob("*") if is_learner else ():
             name = path.relative_to(self.folder).as_posix()
             if path.is_file() and name not in kept and name != STATE:
-                path.unlink(missing_ok=True)
+                remove_file(path)
 
     def _each(self, work: Callable[[T], U], items: Iterable[T]) -> list[U]:
         """``work`` of each of ``items``, several at a time."""

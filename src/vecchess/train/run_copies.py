@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from vecchess.errors import ConfigError, write_error
+from vecchess.runtime.atomic_write import remove_file
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.selfplay.worker.networks import latest_net
 from vecchess.store.id_set import IdSet
@@ -80,7 +81,7 @@ class RunCopies:
         for folder in (self.run.games, self.run.cuts):
             for file in folder.glob("*.npz"):
                 if file.name not in kept:
-                    file.unlink()
+                    remove_file(file)
 
     def _names_in(self, folder: str) -> list[str]:
         """The files in a folder of the run, by their paths in it."""

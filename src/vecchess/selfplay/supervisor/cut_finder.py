@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
+from vecchess.runtime.atomic_write import remove_file
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest
 from vecchess.store.run_folder import RunFolder
@@ -40,4 +41,4 @@ def remove_cuts(run: RunFolder, first_needed: int) -> None:
     kept = {entry.file for entry in entries if entry.cut}
     for path in run.cuts.glob("*"):
         if path.name not in kept:
-            path.unlink(missing_ok=True)
+            remove_file(path)

@@ -54,6 +54,7 @@ class WorkAssigner:
         self.pool = WorkerPool(config, run, devices, seating, in_blocks=cuts is not None)
         manifest = run.manifest()
         self.ledger = GameLedger(manifest, self.pool.run_id, report_line, seating is not None)
+        self._unit = "games" if seating is None else "segments"
         self._cuts = cuts
         if seating is not None and cuts is None:
             self._cuts = CutFinder(run, manifest, seating)
@@ -81,10 +82,6 @@ class WorkAssigner:
     def num_unrecorded(self) -> int:
         """Games of shards that are written but not recorded: the disk is full."""
         return sum(entry.stats.games for _, entry in self._unrecorded)
-
-    @property
-    def _unit(self) -> str:
-        return "segments" if self._cuts else "games"
 
     def overall_throughput(self) -> Throughput:
         """Throughput of all workers together, since the generation began."""

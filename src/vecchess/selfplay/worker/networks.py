@@ -12,6 +12,7 @@ from vecchess.errors import ConfigError, DataError, NetworkError
 from vecchess.inference.open_network import require_input, source_of
 from vecchess.inference.playable_net import BuiltInNet, PlayableNet
 from vecchess.inference.source import Source, find
+from vecchess.runtime.atomic_write import remove_file
 from vecchess.selfplay.games.game_log import MAX_STEPS
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import save_net
@@ -119,7 +120,7 @@ def forget_others(newest: PublishedNet) -> None:
     """Remove all networks but the newest from its folder."""
     for file in newest.file.parent.glob("*.safetensors"):
         if file.name != newest.file.name:
-            file.unlink()
+            remove_file(file)
 
 
 def mark_latest(run: RunFolder, name: str, sha256: str) -> None:

@@ -22,7 +22,12 @@ from torch import Tensor
 
 from vecchess import __version__
 from vecchess.errors import DataError, FileUnreadable
-from vecchess.runtime.atomic_write import PARTIAL_PREFIX, path_refusals, write_atomically
+from vecchess.runtime.atomic_write import (
+    PARTIAL_PREFIX,
+    path_refusals,
+    remove_file,
+    write_atomically,
+)
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import list_folder, read_file, retried
 from vecchess.safe_parse import clip_line, is_schema, parse_json_object
@@ -142,8 +147,7 @@ class CheckpointFolder:
                     values = decode_checkpoint(_read_whole(file))[1].get("values", {})
                     if values.get("iteration_step") == 0:
                         continue
-            with path_refusals(file):
-                file.unlink()
+            remove_file(file)
 
     def latest(self, report_line: ReportLine) -> bytes | None:
         """The content of the newest checkpoint that is whole; None where there are no checkpoints.
@@ -191,7 +195,7 @@ class CheckpointFolder:
             kept |= {file for i, file in by_iteration.items() if i % self._keep_every == 0}
         for file in files:
             if file not in kept:
-                file.unlink(missing_ok=True)
+                remove_file(file)
 
 
 def _read_whole(file: Path) -> bytes:
