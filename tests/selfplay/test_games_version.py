@@ -18,7 +18,7 @@ DRAWN = {"net": "constant", "game": {"max_plies": 60, "random_plies": 6, "temper
 GUMBEL = {
     "net": "material",
     "game": {"max_plies": 24, "chess960": True, "resign_below": 0.2, "adjudicate_draw_within": 0.1},
-    "tree": {"search": "gumbel", "sims": 24, "considered": 16},
+    "tree": {"search": "gumbel", "sims": 24, "considered": 16, "c_scale": 1.0},
 }
 PUCT = {
     "net": "material",

@@ -151,7 +151,7 @@ def test_settings_that_decide_no_game_may_change(tmp_path: Path) -> None:
     run = new_run(tmp_path / "run", config_with(tree=tree))
     free: dict[str, Any] = {"gpus": "cpu:2", "slots": 9, "backend": "cpu", "shard_games": 3}
     check_resumable(run, config_with(tree=tree | {"tree_mb": 900, "cache_mb": 3}, **free))
-    for other in ({"sims": 9}, {"c_scale": 0.5}, {"syzygy": tmp_path}):
+    for other in ({"sims": 9}, {"c_scale": 0.25}, {"syzygy": tmp_path}):
         with pytest.raises(ConfigError, match=next(iter(other))):
             check_resumable(run, config_with(tree=tree | other))
     with pytest.raises(ConfigError, match="seed = 0, not 1: leave --seed out"):

@@ -10,7 +10,7 @@ from vecchess.shapes import MAX_MOVES
 
 MOST_HALVING = 1 << 25
 """Entries of the table of sequential halving."""
-MOST_CONSIDERED = 16
+MOST_CONSIDERED = 8
 """Moves that Gumbel considers by itself, at most."""
 
 
@@ -24,11 +24,11 @@ class SearchConfig(Settings):
     sims: Annotated[int, Field(ge=1, le=1 << 24)] = 800
     """Simulations of a search."""
     considered: Annotated[int, Field(ge=0, le=MAX_MOVES)] = 0
-    """Gumbel: moves considered at the root, at most; 0: half as many as simulations, from 2 to 16,
-    so that a move's answer is seen as well."""
+    """Gumbel: moves considered at the root, at most; 0: a quarter as many as simulations, from 2 to
+    8, so that answers to a move are seen as well."""
     c_visit: Annotated[float, Field(ge=0, le=1e6)] = 50.0
     """Gumbel: added to the visits of the most visited move, to weigh values against priors."""
-    c_scale: Annotated[float, Field(gt=0, le=1e3)] = 1.0
+    c_scale: Annotated[float, Field(gt=0, le=1e3)] = 0.5
     """Gumbel: weight of values against log priors."""
     c_puct: Annotated[float, Field(ge=0, le=1e6)] = 1.0
     """PUCT: weight of the exploration term at the start."""
@@ -71,7 +71,7 @@ class SearchConfig(Settings):
 
     def num_considered(self, sims: int) -> int:
         """Gumbel: moves that a search of ``sims`` simulations considers, at most."""
-        return self.considered or min(max(sims // 2, 2), MOST_CONSIDERED)
+        return self.considered or min(max(sims // 4, 2), MOST_CONSIDERED)
 
 
 class TreeConfig(SearchConfig):

@@ -15,8 +15,7 @@ _AS_DRAWN: dict[str, Any] = {"mirror": False, "optimiser": {"ema": 0.0, "lr": 4e
 """Moves are learnt as the newest weights drew them."""
 OBJECTIVE_DEFAULTS: dict[str, dict[str, Any]] = {
     "alphazero": {
-        # with fewer moves considered, learning from nothing was not measured (decision 260)
-        "tree": {"search": "gumbel", "sims": 16, "considered": 16},
+        "tree": {"search": "gumbel", "sims": 16},
         "game": {"temperature": "1.0,30:0.5"},  # later random moves drown the result
     },
     "supervised": {"loss": {"root_value_share": 1.0}},
