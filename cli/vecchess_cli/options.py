@@ -67,8 +67,8 @@ SHARED: dict[str, tuple[Any, Any]] = {
 
 
 def run_here(place: str, with_shards: bool = True) -> Path:
-    """The folder with the run that a user names; see ``vecchess.store.run_mirror.run_here``."""
-    from vecchess.store.run_mirror import run_here
+    """The folder with the run that a user names; see ``vecchess.store.remote.run_places``."""
+    from vecchess.store.remote.run_places import run_here
 
     return run_here(place, note, with_shards)
 
@@ -86,7 +86,7 @@ def writable_run(
             raise ConfigError("--resume-or-begin needs --run-dir: the run to resume or begin")
         yield
         return
-    from vecchess.store.run_mirror import SAVING_S, has_begun, learner_copy, settings_copy
+    from vecchess.store.remote.run_places import SAVING_S, has_begun, learner_copy, settings_copy
 
     if flags["resume_or_begin"]:
         flags["resume"] = has_begun(given, note)
@@ -112,7 +112,7 @@ def beside(place: str, run: Path, name: str) -> Path:
     """Where a result goes unless the user says: into the run's folder, or with a run at a URL into
     the current one."""
     from vecchess.export.atomic_output import in_run_folder
-    from vecchess.store.object_store import is_url
+    from vecchess.store.remote.object_store import is_url
 
     if is_url(place):
         return in_run_folder(Path(name))

@@ -78,7 +78,7 @@ def selfplay(
     """
     from vecchess.fleet.fleet_run import executor_for
     from vecchess.selfplay.run_selfplay import play_run
-    from vecchess.store.run_mirror import learner_copy
+    from vecchess.store.remote.run_places import learner_copy
     from vecchess.store.sources import read_games
 
     if resume and run_dir is None:
@@ -125,7 +125,7 @@ def train(
     DeviceError or WorkerDied where ranks, a device or a worker fail for good.
     """
     prepare_environment()
-    from vecchess.store.run_mirror import learner_copy
+    from vecchess.store.remote.run_places import learner_copy
     from vecchess.train.run_train import train_run
 
     given = {"net": None if net is None else str(net), **settings}

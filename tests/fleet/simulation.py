@@ -39,7 +39,7 @@ from vecchess.fleet.learner_steps import BANNED, LearnerSteps
 from vecchess.fleet.player_steps import PlayerSteps
 from vecchess.fleet.steps import SEEN, Played, Steps, ask_store, sometimes
 from vecchess.fleet.task import CUTS, FleetTask, cut_part
-from vecchess.store.block_file import HEAD_BYTES, BlockName, pack_block, unpack_block
+from vecchess.store.remote.block_file import HEAD_BYTES, BlockName, pack_block, unpack_block
 
 SOMETIMES = frozenset((
     "a block is played although another player has claimed it",

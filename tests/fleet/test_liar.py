@@ -22,8 +22,8 @@ from vecchess.fleet.steps import Played, Request, TakePlayed
 from vecchess.fleet.task import RUN_NAME, GamesOfRun
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import StopSignals
-from vecchess.store.block_file import BlockName, pack_block
-from vecchess.store.object_store import ObjectStore
+from vecchess.store.remote.block_file import BlockName, pack_block
+from vecchess.store.remote.object_store import ObjectStore
 from vecchess.train.run_train import train_run
 
 SETTINGS = {

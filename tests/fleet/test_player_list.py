@@ -12,7 +12,7 @@ from vecchess.fleet import player_list
 from vecchess.fleet.player_list import KEPT_S, LOOK_S, LOST_S, SHOWN_S, PlayerList
 from vecchess.fleet.task import PLAYERS
 from vecchess.selfplay.supervisor.worker_throughput import Throughput
-from vecchess.store.object_store import ObjectStore
+from vecchess.store.remote.object_store import ObjectStore
 
 
 class AtOnce:

@@ -21,8 +21,8 @@ from vecchess.fleet.ray_driver import (
     StoreGateway,
     require_answer,
 )
-from vecchess.store.block_file import PLAYER_NAME
-from vecchess.store.object_store import StoreUnreachable, WaitStopped
+from vecchess.store.remote.block_file import PLAYER_NAME
+from vecchess.store.remote.object_store import StoreUnreachable, WaitStopped
 
 
 class RayError(Exception):

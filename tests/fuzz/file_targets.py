@@ -50,12 +50,12 @@ from vecchess.store.manifest import (
     ShardEntry,
     journal_names,
 )
-from vecchess.store.object_store import ObjectStore
 from vecchess.store.records import SCHEMA
+from vecchess.store.remote.object_store import ObjectStore
+from vecchess.store.remote.run_mirror import INDEX, RunMirror
 from vecchess.store.replay_positions import replay_positions
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LOG_FILE, RunLog, read_log
-from vecchess.store.run_mirror import INDEX, RunMirror
 from vecchess.store.shard import read_numbers, read_shard, shard_bytes
 from vecchess.store.stats import GameStats
 from vecchess.train.checkpoint import checkpoint_folder as checkpoint_module

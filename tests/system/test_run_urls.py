@@ -13,8 +13,8 @@ from tests.monitor.runs import selfplay_run
 from tests.system.commands import PROGRAM, SHORT, inside, vecchess
 from vecchess.jit import cache_base
 from vecchess.runtime.child_program import start_program
-from vecchess.store.object_store import ObjectStore
-from vecchess.store.run_mirror import copy_folder
+from vecchess.store.remote.object_store import ObjectStore
+from vecchess.store.remote.run_places import copy_folder
 
 pytestmark = pytest.mark.thorough
 

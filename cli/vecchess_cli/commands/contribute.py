@@ -42,7 +42,7 @@ def contribute(
         from vecchess.config import load_config
         from vecchess.fleet.contributor import contribute as play
         from vecchess.runtime.progress import ProgressDisplay
-        from vecchess.store.object_store import ObjectStore
+        from vecchess.store.remote.object_store import ObjectStore
 
         settings = load_config(ContributeConfig, flags, flags["config"])
         console = notes()

@@ -140,7 +140,7 @@ def _rate(flags: dict[str, Any], stop: StopSignals) -> int:
     from vecchess.evaluate.report_file import report_facts, write_report
     from vecchess.evaluate.result_cache import ResultCache
     from vecchess.evaluate.run_eval import evaluate as library
-    from vecchess.store.object_store import is_url
+    from vecchess.store.remote.object_store import is_url
 
     config = load_config(MatchConfig, flags, flags["config"])
     if config.sprt is not None:

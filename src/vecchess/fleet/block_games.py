@@ -10,11 +10,11 @@ import numpy as np
 from vecchess.chess.rules import Termination
 from vecchess.fleet.task import FleetTask, GamesOfRun
 from vecchess.runtime.atomic_write import path_refusals, write_atomically
-from vecchess.store.block_file import BlockName, unpack_block
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames, parse_saved
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GameRecords
+from vecchess.store.remote.block_file import BlockName, unpack_block
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.store.shard import parse_shard, shard_bytes

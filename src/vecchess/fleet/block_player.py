@@ -32,9 +32,9 @@ from vecchess.selfplay.supervisor.worker_throughput import Throughput
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.snn.integer.net_file import net_path
-from vecchess.store.block_file import BlockName, pack_block
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import ShardEntry
+from vecchess.store.remote.block_file import BlockName, pack_block
 from vecchess.store.run_folder import RUN_ID_FILE, RunFolder
 from vecchess.store.run_pins import GAMES_VERSION, hash_of_tables
 from vecchess.store.seating import Seating

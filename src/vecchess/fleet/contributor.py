@@ -42,7 +42,7 @@ from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import StopSignals, exit_code
 from vecchess.selfplay.supervisor.supervisor import Supervisor
-from vecchess.store.object_store import WaitStopped
+from vecchess.store.remote.object_store import WaitStopped
 
 SCHEMA = 1
 DRAIN_S = 20.0

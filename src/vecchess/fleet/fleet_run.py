@@ -66,13 +66,13 @@ from vecchess.selfplay.supervisor.supervisor import (
     Supervisor,
     no_heartbeat,
 )
-from vecchess.store.block_file import BlockName, may_be_of, unpack_block
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
-from vecchess.store.object_store import ObjectStore, is_url
+from vecchess.store.remote.block_file import BlockName, may_be_of, unpack_block
+from vecchess.store.remote.object_store import ObjectStore, is_url
+from vecchess.store.remote.run_mirror import place_of
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
-from vecchess.store.run_mirror import place_of
 from vecchess.store.run_pins import RunPins
 from vecchess.store.seating import Seating
 from vecchess.store.status_file import StatusWriter

@@ -34,7 +34,7 @@ from vecchess.fleet.steps import (
     sometimes,
 )
 from vecchess.fleet.task import NEWEST_NAME, FleetTask, newest_hint, read_hint, task_name
-from vecchess.store.block_file import BlockName, blocks_of
+from vecchess.store.remote.block_file import BlockName, blocks_of
 
 POLL_S = 0.5
 """Between two looks at the results."""

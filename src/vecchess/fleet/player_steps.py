@@ -34,7 +34,7 @@ from vecchess.fleet.steps import (
     sometimes,
 )
 from vecchess.fleet.task import NEWEST_NAME, FleetTask, read_hint, task_name
-from vecchess.store.block_file import BlockName, blocks_of
+from vecchess.store.remote.block_file import BlockName, blocks_of
 
 LEAST_PAUSE_S, MOST_PAUSE_S = 0.25, 2.0
 """Between two looks for work; it grows while there is none."""

@@ -47,7 +47,7 @@ from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import StopSignals, stop_signals
 from vecchess.runtime.torch_environment import prepare_environment
 from vecchess.safe_parse import clip_line, is_count
-from vecchess.store.object_store import ObjectStore, StoreUnreachable, WaitStopped, is_url
+from vecchess.store.remote.object_store import ObjectStore, StoreUnreachable, WaitStopped, is_url
 
 ANSWER_S = 10.0
 """A head that does not answer for so long is not there."""

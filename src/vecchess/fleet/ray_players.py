@@ -24,7 +24,7 @@ from vecchess.runtime.child_program import end_program, start_program
 from vecchess.runtime.json_pipe import MOST_BYTES, Message, decode_message
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.signals import StopSignals, way_to_end
-from vecchess.store.object_store import is_url
+from vecchess.store.remote.object_store import is_url
 
 DRIVER = [sys.executable, "-c", "from vecchess.fleet.ray_driver import main; main()"]
 FIRST_PAUSE_S, MOST_PAUSE_S = 1.0, 30.0

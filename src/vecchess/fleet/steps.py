@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from vecchess.fleet.task import FleetTask
-from vecchess.store.block_file import BlockName
+from vecchess.store.remote.block_file import BlockName
 
 
 class Create(NamedTuple):
@@ -86,7 +86,7 @@ class Played(NamedTuple):
     task: int
     block: int
     data: bytes
-    """See ``store/block_file.py``."""
+    """See ``store/remote/block_file.py``."""
 
 
 class Supply(NamedTuple):
@@ -151,7 +151,7 @@ Steps = Generator[Request, Any, ResultT]
 
 
 class Store(Protocol):
-    """Where objects lie: ``store/object_store.py``, or an actor of Ray."""
+    """Where objects lie: ``store/remote/object_store.py``, or an actor of Ray."""
 
     place: str
     """Its name for people."""

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from vecchess.errors import ConfigError, DataError
 from vecchess.safe_parse import clip_line, is_schema, parse_json_object
-from vecchess.store.block_file import HEAD_BYTES, BlockName
 from vecchess.store.blocks import Blocks
+from vecchess.store.remote.block_file import HEAD_BYTES, BlockName
 from vecchess.store.run_pins import GAMES_VERSION, PinnedFile
 
 SCHEMA = 1

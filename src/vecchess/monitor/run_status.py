@@ -13,7 +13,7 @@ from vecchess.monitor.status_reader import OVER, StatusReader
 from vecchess.runtime.reporting import as_clock, rounded_duration
 from vecchess.runtime.signals import stopped_text
 from vecchess.selfplay.supervisor.status_view import Values, number, progress_of, seconds_of
-from vecchess.store.run_mirror import place_of
+from vecchess.store.remote.run_mirror import place_of
 from vecchess.store.stats import GameStats
 
 KINDS = ("selfplay", "train")

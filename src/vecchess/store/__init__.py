@@ -11,9 +11,7 @@ replay_positions  positions and moves of recorded games, by playing them again
 targets           recorded policy targets, mapped onto legal moves
 seating           generations of a training: which seat plays which games, and for how long
 blocks            equal pieces of a generation, or of the games of self-play
-block_file        the result of a block, as one object
-object_store      objects in a folder or a bucket: s3://, gs://, az://, file://
-run_mirror        a run at a URL, and its copy in a folder of this machine
+remote/           runs at URLs: objects in folders and buckets, and copies of them
 inflight          games in progress, saved to be resumed
 id_set            sets and ranges of game numbers
 metrics           ``metrics.jsonl`` and TensorBoard

@@ -22,8 +22,8 @@ from vecchess.selfplay.run_selfplay import check_playable
 from vecchess.selfplay.worker.networks import latest_net
 from vecchess.snn.modules.neuron_dispatch import obstacle_to_neurons
 from vecchess.store.metrics import MetricsLog
+from vecchess.store.remote.run_places import push_of
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.run_mirror import push_of
 from vecchess.store.run_pins import (
     GAMES_VERSION,
     absolute_paths,

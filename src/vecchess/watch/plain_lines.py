@@ -8,7 +8,7 @@ from vecchess.monitor.charts import interval_of
 from vecchess.monitor.run_view import RunView
 from vecchess.runtime.reporting import ReportLine, format_time
 from vecchess.selfplay.supervisor.status_view import match_line, status_line
-from vecchess.store.run_mirror import place_of
+from vecchess.store.remote.run_mirror import place_of
 from vecchess.watch.follow import RunFollower
 
 LOOK_S = 0.5

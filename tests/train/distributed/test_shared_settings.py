@@ -8,7 +8,7 @@ import pytest
 
 from vecchess.config import TrainConfig, build
 from vecchess.runtime.signals import StopSignals
-from vecchess.store import run_mirror
+from vecchess.store.remote import run_places
 from vecchess.train.distributed.shared_settings import settings_before_joining, settings_from_rank0
 from vecchess_cli.options import writable_run
 
@@ -47,7 +47,7 @@ def test_a_further_machine_never_writes_the_run(
         "node_rank": "1" if way == "flag" else None, "config": file if way == "file" else None,
     }  # fmt: skip
     monkeypatch.setattr(
-        run_mirror, "learner_copy", lambda *given, **named: pytest.fail("it writes")
+        run_places, "learner_copy", lambda *given, **named: pytest.fail("it writes")
     )
     with writable_run(flags, StopSignals()):
         assert flags["run_dir"] != "file:///run"

@@ -54,7 +54,7 @@ def dash(
     """Serve the runs until Ctrl-C."""
     from vecchess.dash.serve import serve
     from vecchess.inference.source import find
-    from vecchess.store.run_mirror import followed_run
+    from vecchess.store.remote.run_places import followed_run
 
     for given in net or ():
         find(given).check()

@@ -151,7 +151,7 @@ def prune(
 
 def _writable(run: str) -> Path:
     """The folder of a run whose games are rewritten; raises ConfigError for a URL."""
-    from vecchess.store.object_store import is_url
+    from vecchess.store.remote.object_store import is_url
 
     if is_url(run):
         raise ConfigError(

@@ -38,7 +38,7 @@ def watch(
 
     vecchess watch runs/first --simple --interval 60
     """
-    from vecchess.store.run_mirror import followed_run
+    from vecchess.store.remote.run_places import followed_run
     from vecchess.watch.follow import RunFollower
 
     with nullcontext() if run is None else followed_run(run, note, with_shards=False) as folder:

@@ -9,7 +9,7 @@ from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.series import Series
 from vecchess.safe_parse import encodable
-from vecchess.store.run_mirror import place_of
+from vecchess.store.remote.run_mirror import place_of
 
 LINE_KEYS = (
     "kind",

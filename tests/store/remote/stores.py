@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from vecchess.store.object_store import Attempts, ObjectStore, Unanswered
+from vecchess.store.remote.object_store import Attempts, ObjectStore, Unanswered
 
 
 class FaultyAttempts:

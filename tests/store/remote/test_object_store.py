@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.stores import faulty_store
+from tests.store.remote.stores import faulty_store
 from vecchess.errors import ConfigError
-from vecchess.store import object_store
-from vecchess.store.object_store import ObjectStore, StoreUnreachable, WaitStopped, is_url
+from vecchess.store.remote import object_store
+from vecchess.store.remote.object_store import ObjectStore, StoreUnreachable, WaitStopped, is_url
 
 
 @pytest.fixture(params=["folder", "file", "memory", "s3"])

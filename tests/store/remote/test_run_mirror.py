@@ -14,21 +14,21 @@ import pytest
 from tests.store.games import made_up
 from vecchess.errors import ConfigError, DataError, FileBusy
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.store import run_mirror
-from vecchess.store.block_file import BlockName, pack_block
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest, ShardEntry
-from vecchess.store.object_store import PROBES, Attempts, ObjectStore
 from vecchess.store.records import GameRecords
-from vecchess.store.run_folder import CUTS, LATEST, RUN_ID_FILE, RunFolder
-from vecchess.store.run_mirror import (
-    RunMirror,
+from vecchess.store.remote import run_mirror, run_places
+from vecchess.store.remote.block_file import BlockName, pack_block
+from vecchess.store.remote.object_store import PROBES, Attempts, ObjectStore
+from vecchess.store.remote.run_mirror import RunMirror
+from vecchess.store.remote.run_places import (
     copy_folder,
     followed_run,
     learner_copy,
     run_here,
     settings_copy,
 )
+from vecchess.store.run_folder import CUTS, LATEST, RUN_ID_FILE, RunFolder
 from vecchess.store.shard import shard_bytes
 
 RUN_ID = "5" * 32
@@ -313,7 +313,7 @@ def test_another_run_at_the_same_url_replaces_the_copy(
     go_on(store, tmp_path / "a", 2)
     folder = run_here(place, print)
     store.delete(store.names(""))
-    monkeypatch.setattr("tests.store.test_run_mirror.RUN_ID", "6" * 32)
+    monkeypatch.setattr("tests.store.remote.test_run_mirror.RUN_ID", "6" * 32)
     go_on(store, tmp_path / "b", 1)
     assert run_here(place, print) == folder
     check_whole(folder)
@@ -373,7 +373,7 @@ def test_a_follower_asks_little_and_sees_what_is_new(place: str, tmp_path: Path)
 def test_a_followed_run_is_kept_up_to_date(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_mirror, "FOLLOW_INTERVAL_S", 0.01)
+    monkeypatch.setattr(run_places, "FOLLOW_INTERVAL_S", 0.01)
     store = ObjectStore.open(place)
     go_on(store, tmp_path / "learner", 1)
     with followed_run(place, print) as folder:
@@ -393,7 +393,7 @@ def test_a_followed_run_is_kept_up_to_date(
 def test_a_learner_shares_its_status_and_at_the_end_all(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_mirror, "STATUS_INTERVAL_S", 0.01)
+    monkeypatch.setattr(run_places, "STATUS_INTERVAL_S", 0.01)
     store = ObjectStore.open(place)
     with learner_copy(place, False, print) as folder:
         assert folder == copy_folder(place, "learner")
@@ -420,7 +420,7 @@ def test_a_learner_that_was_replaced_says_no_more(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have been taken for dead, and finds out at its next upload."""
-    monkeypatch.setattr(run_mirror, "STATUS_INTERVAL_S", 0.01)
+    monkeypatch.setattr(run_places, "STATUS_INTERVAL_S", 0.01)
     store, said = ObjectStore.open(place), list[bytes | None]()
 
     def learn_on() -> None:
@@ -448,7 +448,7 @@ def test_a_learner_that_was_replaced_says_no_more(
 def test_a_run_that_never_calls_for_it_is_written_at_times(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_mirror, "STATUS_INTERVAL_S", 0.01)
+    monkeypatch.setattr(run_places, "STATUS_INTERVAL_S", 0.01)
     store = ObjectStore.open(place)
     with learner_copy(place, False, print, push_every_s=0.0) as folder:
         begin_run(folder)

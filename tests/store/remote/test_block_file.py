@@ -3,7 +3,7 @@
 import pytest
 
 from vecchess.errors import DataError
-from vecchess.store.block_file import BlockName, pack_block, unpack_block
+from vecchess.store.remote.block_file import BlockName, pack_block, unpack_block
 
 
 def test_shard_and_cut_come_back() -> None:

@@ -2,7 +2,7 @@
 
 Below the URL lie the files of a run folder under their names, and fleet/files.json, which says what
 each of them holds. Games of a fleet are there once: a shard bT-B-P.npz, with its cut, is made from
-the object of its block (``store/block_file.py``). Boards in progress stay where they are played.
+the object of its block (``block_file``). Boards in progress stay where they are played.
 
 ``RunMirror.push`` writes what others name before what names it: shards, cuts and networks, then the
 manifest, the mark on the newest network, and checkpoints; then it deletes. So a reader, or a
@@ -12,20 +12,14 @@ learner that goes on after a kill at any moment, finds each file that another on
 
 import hashlib
 import json
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from functools import partial
-from math import inf
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
-from tempfile import TemporaryDirectory
-from time import monotonic
 from typing import Any, NamedTuple, Self, TypeVar
 
-from vecchess.errors import ConfigError, DataError, VecchessError
-from vecchess.jit import user_cache
+from vecchess.errors import ConfigError, DataError
 from vecchess.runtime.atomic_write import (
     path_refusals,
     remove_file,
@@ -33,14 +27,13 @@ from vecchess.runtime.atomic_write import (
     write_atomically,
 )
 from vecchess.runtime.file_lock import file_lock
-from vecchess.runtime.reporting import ReportLine, no_report
+from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import read_file, retried, unreadable
-from vecchess.runtime.signals import StopSignals
 from vecchess.safe_parse import clip_line, parse_json_object
-from vecchess.store.block_file import BLOCKS, BlockName, blocks_of, unpack_block
 from vecchess.store.manifest import MANIFEST_NAME, ShardEntry, parse_lines
-from vecchess.store.object_store import ObjectStore, is_url
-from vecchess.store.run_folder import CUTS, LATEST, RUN_ID_FILE, RunFolder
+from vecchess.store.remote.block_file import BLOCKS, BlockName, blocks_of, unpack_block
+from vecchess.store.remote.object_store import ObjectStore, is_url
+from vecchess.store.run_folder import CUTS, LATEST, RUN_ID_FILE
 
 CONFIG, STATUS = "config.toml", "status.json"
 INDEX = "fleet/files.json"
@@ -56,12 +49,7 @@ NOT_MIRRORED = ("live/", "tensorboard/", "fleet/", "games/", f"{CUTS}/")
 OF_LEARNERS = ("checkpoints/", "inflight/", "data/", "launch")
 """What readers do not need."""
 MOST_INDEX_BYTES = 1 << 26
-STATUS_INTERVAL_S = 4.0
-FOLLOW_INTERVAL_S = 1.0
 LOCK_WAIT_S = 600.0
-READER_PATIENCE_S = 60.0
-SAVING_S = 20.0
-"""So long after a stop was requested a store is still waited for: it is to take what was saved."""
 NUM_THREADS = 8
 SCHEMA = 1
 T = TypeVar("T")
@@ -401,159 +389,11 @@ class RunMirror:
                 raise
 
 
-def run_here(place: str, report_line: ReportLine, with_shards: bool = True) -> Path:
-    """The folder of a run that a user names by folder or URL: of a URL its copy, brought up to
-    date. Raises as ``RunMirror.pull``."""
-    if not is_url(place):
-        return Path(place)
-    mirror = _reader(place, report_line)
-    mirror.pull(with_shards)
-    mirror.refresh_status()
-    return mirror.folder
-
-
-@contextmanager
-def followed_run(place: str, report_line: ReportLine, with_shards: bool = True) -> Iterator[Path]:
-    """``run_here``, and within the block a thread brings the copy up to date once a second."""
-    if not is_url(place):
-        yield Path(place)
-        return
-    folder = run_here(place, report_line, with_shards)
-    is_over = threading.Event()
-    files, status = (_reader(place, no_report, is_over.is_set) for _ in range(2))
-
-    def follow(refresh: Callable[[], None]) -> None:
-        while not is_over.wait(FOLLOW_INTERVAL_S):
-            with suppress(VecchessError):  # it is away for long, or deleted
-                refresh()
-
-    works = partial(files.refresh, with_shards), status.refresh_status
-    threads = [
-        threading.Thread(target=follow, args=(work,), name="follow-run", daemon=True)
-        for work in works
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        yield folder
-    finally:
-        is_over.set()
-        for thread in threads:
-            thread.join(1.0)  # a request may hang
-
-
-def has_begun(place: str, report_line: ReportLine) -> bool:
-    """Whether a run has begun in a folder or at a URL. Raises as ``ObjectStore``."""
-    if not is_url(place):
-        return RunFolder(Path(place)).has_begun
-    return ObjectStore.open(place, report_line).get_range(CONFIG, 0, 1) is not None
-
-
-@contextmanager
-def learner_copy(
-    place: str,
-    resume: bool,
-    report_line: ReportLine,
-    restarts: bool = False,
-    push_every_s: float = inf,
-    **waiting: Any,
-) -> Iterator[Path]:
-    """The folder in which a learner works on the run at a URL, or the folder that it names.
-
-    At the end all is written to the URL, the run's status every few seconds, and all that changed
-    after ``push_every_s``, for who does not call ``push_of``. Raises as ``RunMirror.begin``, and
-    FileBusy where a learner of this machine works on that run.
-    """
-    if not is_url(place):
-        yield Path(place)
-        return
-    folder = copy_folder(place, "learner")
-    folder.mkdir(parents=True, exist_ok=True)
-    with file_lock(folder.parent / ".learner.lock", 0.0, f"another vecchess that writes {place}"):
-        store = ObjectStore.open(place, report_line, **waiting)
-        RunMirror(store, folder).begin(resume, restarts)
-        try:
-            with _sharing(place, folder, push_every_s):
-                yield folder
-        except BaseException:
-            with suppress(VecchessError):  # what went wrong before counts
-                RunMirror(store, folder).push()
-            raise
-        RunMirror(store, folder).push()
-
-
-@contextmanager
-def settings_copy(place: str, report_line: ReportLine) -> Iterator[Path]:
-    """A folder that has the settings of the run at a URL, if it has begun, and nothing else; or the
-    folder that ``place`` names."""
-    if not is_url(place):
-        yield Path(place)
-        return
-    with TemporaryDirectory(prefix="vecchess-") as folder:
-        data = ObjectStore.open(place, report_line).get(CONFIG)
-        if data is not None:
-            (Path(folder) / CONFIG).write_bytes(data)
-        yield Path(folder)
-
-
-@contextmanager
-def _sharing(place: str, folder: Path, push_every_s: float) -> Iterator[None]:
-    """Write the status to the URL again and again, once the run has begun there, and at times all
-    of the copy."""
-    is_over, shared, due = threading.Event(), b"", 0.0
-    store = ObjectStore.open(place, give_up=is_over.is_set)
-
-    def share() -> None:
-        nonlocal shared, due
-        while not is_over.wait(STATUS_INTERVAL_S):
-            with suppress(OSError, VecchessError):
-                if push_every_s < inf and monotonic() >= due:
-                    RunMirror(store, folder).push()
-                    due = monotonic() + push_every_s
-                status = (folder / STATUS).read_bytes()
-                if status != shared and RunMirror(store, folder).is_the_writer():
-                    store.put(STATUS, status)
-                    shared = status
-
-    thread = threading.Thread(target=share, name="share-status", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-
-
-def push_of(
-    folder: Path, is_writer: bool, report_line: ReportLine, stop: StopSignals
-) -> Callable[[], None]:
-    """What a learner calls after each generation, to write ``folder`` to the run's URL; it does
-    nothing where there is none, or where it is not the ``is_writer``."""
-    mirror = None
-    if is_writer:
-        mirror = RunMirror.of_copy(folder, report_line, give_up=stop.late_after(SAVING_S))
-    return mirror.push if mirror else lambda: None
-
-
 def place_of(folder: Path) -> str:
     """The URL of which ``folder`` is a copy, or the folder."""
     with suppress(OSError, ValueError, KeyError, TypeError), (folder / STATE).open("rb") as file:
         return str(json.loads(file.readline())["place"])
     return str(folder)
-
-
-def copy_folder(place: str, role: str = "reader") -> Path:
-    """Where this machine keeps its copy of the run at a URL; its last part names the run."""
-    digest = hashlib.sha256(place.rstrip("/").encode()).hexdigest()[:16]
-    name = place.rstrip("/").split("/")[-1]
-    return user_cache() / "runs" / f"{digest}-{role}" / (name if name.strip(".") else "run")
-
-
-def _reader(
-    place: str, report_line: ReportLine, give_up: Callable[[], bool] = lambda: False
-) -> RunMirror:
-    store = ObjectStore.open(place, report_line, patience_s=READER_PATIENCE_S, give_up=give_up)
-    return RunMirror(store, copy_folder(place))
 
 
 def _entries(manifest: bytes | None) -> list[ShardEntry]:
