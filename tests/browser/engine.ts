@@ -47,7 +47,7 @@ async function search(games: { start: string; moves: string[] }[], sims: number)
   for (const game of games) {
     const played = readGame(game);
     for await (const _ of thinker.search(played, sims));
-    found.push({ move: thinker.decided(played, sims), lines: thinker.lines(played, sims, 1) });
+    found.push({ move: thinker.decided(played), lines: thinker.lines(played, 1) });
   }
   return found;
 }

@@ -100,14 +100,10 @@ def test_answers_have_the_same_sums(node: NodeEngine, network: OpenNetwork) -> N
         assert seen["steps"] == request.steps[0]
 
 
-@pytest.mark.parametrize(
-    ("search", "sims"), [("gumbel", 16), ("gumbel", 64), ("puct", 1), ("puct", 200)]
-)
-def test_searches_find_the_same(
-    node: NodeEngine, network: OpenNetwork, search: str, sims: int
-) -> None:
+@pytest.mark.parametrize("sims", [1, 16, 200])
+def test_searches_find_the_same(node: NodeEngine, network: OpenNetwork, sims: int) -> None:
     games = list(random_games(6, sims))
-    tree = build(TreeConfig, {"search": search, "sims": sims, "cache_mb": 0})
+    tree = build(TreeConfig, {"search": "puct", "sims": sims, "cache_mb": 0})
     ours = BatchSearch(tree, network.backend, 1, num_planes=network.num_planes)
     answers = node.all_of("policy", "search", games=games, sims=sims)
     for game, seen in zip(games, answers, strict=True):

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vecchess.browser.memory_image import KernelCall, MemoryImage
 from vecchess.chess.bitboards import tables
@@ -64,7 +63,6 @@ MOST_PLIES = 1200
 """Plies of a game on the page."""
 MOST_SIMS = 4000
 """Simulations of an analysis."""
-GUMBEL_SIMS = (16, 64)
 _RECORDS = (
     layout.ForestRecord, layout.TreeRecord, layout.NodeRecord, layout.EdgeRecord,
     layout.DecisionRecord,
@@ -111,13 +109,11 @@ class EngineMemory:
             self.network = self.network._replace(convolutions=layers)
         self.calls: dict[str, KernelCall] = {}
         self.forests: dict[str, Forest] = {}
-        self.decisions: list[NDArray[np.void]] = []
-        """Those that calls name by an address."""
+        self.decision = np.zeros(1, layout.DecisionRecord.dtype)
+        """Of the search; its call names it by an address."""
         self._add_network()
         self._add_game()
-        for sims in GUMBEL_SIMS:
-            self._add_search(f"gumbel{sims}", {"search": "gumbel", "sims": sims})
-        self._add_search("puct", {"search": "puct", "sims": MOST_SIMS})
+        self._add_search()
         self._add_selfplay()
 
     def _call(self, name: str, kernel: Any, *arguments: Any) -> None:
@@ -160,19 +156,18 @@ class EngineMemory:
         rows = (*asked, np.zeros(1, np.int64), np.zeros(1, np.bool_))
         self._call("position", write_requests, tables.address(), *given, board, rows)
 
-    def _add_search(self, name: str, settings: dict[str, Any]) -> None:
+    def _add_search(self) -> None:
         """A tree over the position of the page."""
-        config = build(TreeConfig, settings | {"cache_mb": 0})
+        config = build(TreeConfig, {"search": "puct", "sims": MOST_SIMS, "cache_mb": 0})
         boards = self._board.position, self._board.keys, self._board.past
         scales = self.net.policy_scale, self.net.value_scale
         forest = Forest(config, TreeLimits.of(config), boards, self._requests, scales, 0)
-        tree, decision = np.zeros(1, np.int64), np.zeros(1, layout.DecisionRecord.dtype)
+        tree = np.zeros(1, np.int64)
         numbers = tree, tree.copy(), tree.copy(), np.zeros(1, np.float64)
-        self._add_forest(name, forest, 1)
-        self._call(f"{name}.begin", begin_searches, forest.address, *numbers, config.sims, 0)
-        self.decisions.append(decision)
-        self._call(f"{name}.decide", decide_searches, forest.address, tree, decision.ctypes.data)
-        self._call(f"{name}.free", free_trees, forest.address, tree)
+        self._add_forest("tree", forest, 1)
+        self._call("tree.begin", begin_searches, forest.address, *numbers, config.sims, 0)
+        self._call("tree.decide", decide_searches, forest.address, tree, self.decision.ctypes.data)
+        self._call("tree.free", free_trees, forest.address, tree)
 
     def _add_forest(self, name: str, forest: Forest, rows: int) -> None:
         self.forests[name] = forest
@@ -229,8 +224,7 @@ def engine_image(net: IntegerNet, config: SelfplayConfig, rows: int = 1) -> Engi
     for forest in memory.forests.values():
         for array, has_addresses in forest.memory():
             image.place(array, has_addresses)
-    for decision in memory.decisions:
-        image.place(decision)
+    image.place(memory.decision)
     calls, blocks = {}, []
     for name, call in memory.calls.items():
         words, places = image.block(call)

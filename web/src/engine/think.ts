@@ -76,40 +76,37 @@ export class Thinker {
   /** Searches on until `sims` simulations; yields now and then, and at the end. The tree is new. Others may use
    * all but the tree meanwhile. */
   async *search(game: PlayedGame, sims: number): AsyncGenerator<void> {
-    const name = searchOf(sims);
     const { memory } = this;
-    memory.run(`${name}.free`);
-    memory.setField("ForestRecord", memory.facts.forests[name]!, "max_depth", 0);
-    for (let budget = name === "puct" ? Math.min(STRIDE, sims) : sims; ; budget = Math.min(sims, budget + STRIDE)) {
+    memory.run("tree.free");
+    memory.setField("ForestRecord", this.forest, "max_depth", 0);
+    for (let budget = Math.min(STRIDE, sims); ; budget = Math.min(sims, budget + STRIDE)) {
       this.setUp(game);
-      memory.setNumber(`${name}.begin`, "budget", budget);
-      memory.run(`${name}.begin`);
-      memory.fill(`${name}.search`, "rows", [0]);
-      while (memory.run(`${name}.search`) === 0) answer(memory, "answer", "answer", takeRequests(memory, name));
+      memory.setNumber("tree.begin", "budget", budget);
+      memory.run("tree.begin");
+      memory.fill("tree.search", "rows", [0]);
+      while (memory.run("tree.search") === 0) answer(memory, "answer", "answer", takeRequests(memory, "tree"));
       yield;
-      if (budget >= sims || this.root(name).state & (WON | LOST) || this.root(name).visits <= budget - STRIDE) return;
+      if (budget >= sims || this.root.state & (WON | LOST) || this.root.visits <= budget - STRIDE) return;
     }
   }
 
-  /** The move that a search which is over decided on. */
-  decided(game: PlayedGame, sims: number): NormalMove {
-    const call = `${searchOf(sims)}.decide`;
-    this.memory.run(call);
-    const action = this.memory.field("DecisionRecord", Number(this.memory.number(call, "decisions")), "action");
+  /** The move that the last search, which is over, decided on. */
+  decided(game: PlayedGame): NormalMove {
+    this.memory.run("tree.decide");
+    const action = this.memory.field("DecisionRecord", Number(this.memory.number("tree.decide", "decisions")), "action");
     return this.meant(game.position, action);
   }
 
-  /** The best lines of the tree that was searched last with so many simulations. */
-  lines({ position }: PlayedGame, sims: number, seconds: number): Line[] {
-    const forest = searchOf(sims);
-    const root = this.root(forest);
-    const depth = this.memory.field("ForestRecord", this.memory.facts.forests[forest]!, "max_depth");
+  /** The best lines of the tree as the last search has it. */
+  lines({ position }: PlayedGame, seconds: number): Line[] {
+    const { root } = this;
+    const depth = this.memory.field("ForestRecord", this.forest, "max_depth");
     const visits = Math.max(0, root.visits - 1);
     const isWhite = position.turn === "white";
-    return this.visited(forest, root.index)
+    return this.visited(root.index)
       .slice(0, LINES)
       .map((move) => {
-        const moves = this.follow(forest, position, move);
+        const moves = this.follow(position, move);
         const [own, draw] = move.outcome ? [Number(move.outcome > 0), 0] : [move.win, move.draw];
         const other = 1 - own - draw;
         const plies = move.distance + 1;
@@ -128,7 +125,7 @@ export class Thinker {
       });
   }
 
-  private follow(forest: string, position: Chess, first: Visited): NormalMove[] {
+  private follow(position: Chess, first: Visited): NormalMove[] {
     const moves: NormalMove[] = [];
     const after = position.clone();
     const make = (action: number) => {
@@ -138,8 +135,8 @@ export class Thinker {
     for (let next: Visited | undefined = first; next && moves.length < SHOWN_PLIES; ) {
       const { action, child }: Visited = next;
       make(action);
-      [next] = this.visited(forest, child);
-      const last = this.node(forest, child);
+      [next] = this.visited(child);
+      const last = this.node(child);
       if (last.state & WON && !(last.state & EXPANDED) && last.field("distance") === 1) make(last.field("mating_action"));
     }
     return moves.slice(0, SHOWN_PLIES);
@@ -150,29 +147,33 @@ export class Thinker {
     return legalMoves(position).find((move) => this.action(move, position.turn === "black") === action)!;
   }
 
-  private root(forest: string) {
-    const trees = this.memory.field("ForestRecord", this.memory.facts.forests[forest]!, "trees");
-    const index = this.memory.field("TreeRecord", trees, "root");
-    return { index, ...this.node(forest, index) };
+  private get forest(): number {
+    return this.memory.facts.forests["tree"]!;
   }
 
-  private node(forest: string, index: number) {
-    const place = this.memory.field("ForestRecord", this.memory.facts.forests[forest]!, "nodes") + NODE_BYTES * index;
+  private get root() {
+    const trees = this.memory.field("ForestRecord", this.forest, "trees");
+    const index = this.memory.field("TreeRecord", trees, "root");
+    return { index, ...this.node(index) };
+  }
+
+  private node(index: number) {
+    const place = this.memory.field("ForestRecord", this.forest, "nodes") + NODE_BYTES * index;
     const field = (name: string) => this.memory.field("NodeRecord", place, name);
     return { visits: field("visits"), state: field("state"), field };
   }
 
   /** The visited moves of a node, the best first, as `vecchess.search.principal_variations` has them. */
-  private visited(forest: string, index: number): Visited[] {
-    const { field, state } = this.node(forest, index);
+  private visited(index: number): Visited[] {
+    const { field, state } = this.node(index);
     if (!(state & EXPANDED)) return [];
-    const edges = this.memory.field("ForestRecord", this.memory.facts.forests[forest]!, "edges");
+    const edges = this.memory.field("ForestRecord", this.forest, "edges");
     const found: Visited[] = [];
     for (let edge = 0; edge < field("num_opened"); edge++) {
       const place = edges + EDGE_BYTES * (field("first_edge") + edge);
       const child = this.memory.field("EdgeRecord", place, "child");
       if (child === NO_NODE) continue;
-      const node = this.node(forest, child);
+      const node = this.node(child);
       if (node.visits === 0) continue;
       const word = this.memory.field("EdgeRecord", place, "word");
       const unit = node.visits * UNIT;
@@ -266,11 +267,6 @@ interface Visited {
   /** 1: proven to win, -1: to lose, else 0. */
   outcome: number;
   distance: number;
-}
-
-/** The trees of a search with so many simulations. */
-function searchOf(sims: number): string {
-  return sims === 16 || sims === 64 ? `gumbel${sims}` : "puct";
 }
 
 /** The eight words of a position (`vecchess/chess/position.py`). */

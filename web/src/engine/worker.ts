@@ -100,7 +100,7 @@ async function* events(
   const game = readGame(body);
   const sims = Math.max(1, body.sims ?? 0);
   const start = performance.now();
-  const lines = () => thinker.lines(game, sims, (performance.now() - start) / 1000);
+  const lines = () => thinker.lines(game, (performance.now() - start) / 1000);
   yield { state: "thinking" } satisfies PlayEvent;
   let shown = start;
   for await (const _ of thinker.search(game, sims)) {
@@ -114,6 +114,6 @@ async function* events(
     yield { state: "done", lines: lines() } satisfies PlayEvent;
     return;
   }
-  const moves = [...game.ucis, makeUci(thinker.decided(game, sims))];
+  const moves = [...game.ucis, makeUci(thinker.decided(game))];
   yield { game: facts(readGame({ start: body.start ?? "startpos", moves })), line: lines()[0] ?? null } satisfies PlayEvent;
 }

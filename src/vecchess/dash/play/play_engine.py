@@ -42,8 +42,6 @@ SHOW_S = 0.15
 LINES = 3
 SILENT = "the engine does not answer; it was ended"
 SHOWN_PLIES = 12
-GUMBEL_SIMS = 64
-"""Up to so many simulations are searched as training does it."""
 
 
 class EngineEnded(RequestRefused):
@@ -68,9 +66,7 @@ class PlayStrength(NamedTuple):
     def options(self) -> dict[str, Any]:
         """For ``setoption``. It plays: python-chess would tell it to analyse, at full strength."""
         plays = {"UCI_AnalyseMode": False, "UCI_LimitStrength": self.elo is not None}
-        if self.elo:
-            return plays | {"UCI_Elo": self.elo, "Search": "puct"}
-        return plays | {"Search": "gumbel" if 1 < self.sims <= GUMBEL_SIMS else "puct"}
+        return plays | ({"UCI_Elo": self.elo} if self.elo else {})
 
 
 class EngineProtocol(chess.engine.UciProtocol):
