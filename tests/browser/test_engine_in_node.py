@@ -14,14 +14,15 @@ import pytest
 from tests.browser.engine import NodeEngine, played_run, require_engine, server_hash, settings
 from vecchess.analysis.parse_position import position_reached, request_at
 from vecchess.config import DEFAULT_NET, TreeConfig, build
+from vecchess.dash.play.parse_requests import PgnRequest
 from vecchess.dash.play.play_game import (
     MOST_PLIES,
     game_facts,
     read_game,
     read_text,
     with_typed,
-    write_pgn,
 )
+from vecchess.dash.play.service import game_as_pgn
 from vecchess.errors import ConfigError
 from vecchess.inference.engine import answer_all
 from vecchess.inference.open_network import OpenNetwork, open_network
@@ -184,8 +185,9 @@ def test_texts_are_read_and_written(node: NodeEngine) -> None:
     "start", ["startpos", STARTS[1], STARTS[4], "4k3/8/8/8/8/8/8/4K2R w K - 0 1", STARTS[5] + " "]
 )
 def test_headers_of_a_pgn_are_those_of_the_server(node: NodeEngine, start: str) -> None:
-    ours = write_pgn(read_game(start, []), {})
-    theirs = node.ask("policy", "pgn", game={"start": start, "moves": [], "result": "*"})
+    asked = {"start": start, "moves": [], "white": "You", "date": "2026.11.28", "result": "0-1"}
+    ours = game_as_pgn(PgnRequest.model_validate(asked))["pgn"]
+    theirs = node.ask("policy", "pgn", game=asked)
     assert headers_of(theirs) == headers_of(ours)
 
 

@@ -169,7 +169,7 @@ export function movesOfPgn(game: PgnGame<PgnNodeData>): { start: string; moves: 
 export function writePgn(asked: Asked & Record<string, string>): string {
   const game = readGame({ start: asked.start!, moves: asked.moves as unknown as string[] });
   const headers = new Map<string, string>([
-    ["Event", "?"], ["Site", "?"], ["Date", asked.date ?? "????.??.??"], ["Round", "?"],
+    ["Event", "vecchess"], ["Site", "?"], ["Date", asked.date ?? "????.??.??"], ["Round", "?"],
     ["White", asked.white ?? "?"], ["Black", asked.black ?? "?"],
     ["Result", game.outcome?.result ?? asked.result ?? "*"],
   ]); // prettier-ignore
