@@ -29,7 +29,7 @@ ENDLESS = 1 << 40
 """More games than a bench will play."""
 SETTLE_S = 1.0
 SETTLE_PLIES = 600
-"""With the constant network: plies a game before measuring. All games begin together, and late
+"""Plies a game before measuring, with the constant network. All games begin together, and late
 positions cost more than early ones, so games of all lengths have to be in progress."""
 
 

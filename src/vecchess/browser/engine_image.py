@@ -110,7 +110,7 @@ class EngineMemory:
         self.calls: dict[str, KernelCall] = {}
         self.forests: dict[str, Forest] = {}
         self.decision = np.zeros(1, layout.DecisionRecord.dtype)
-        """Of the search; its call names it by an address."""
+        """What the search decided; its call names it by an address."""
         self._add_network()
         self._add_game()
         self._add_search()

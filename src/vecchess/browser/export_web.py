@@ -31,7 +31,7 @@ POLICY = (
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 )
-"""Nothing from other places, which a page needs not."""
+"""The page's content security policy: it loads nothing from other places."""
 KERNELS = Path(__file__).parent / "static" / "kernels.wasm"
 
 

@@ -102,7 +102,7 @@ class Games(NamedTuple):
         return (self.positions[:, COUNTERS] >> np.uint64(COLOUR_SHIFT)).astype(np.uint8)
 
     def copy(self) -> "Games":
-        """The same games in memory of their own."""
+        """These games in memory of their own."""
         return Games._make(array.copy() for array in self)
 
     def take(self, games: NDArray[np.int64]) -> "Games":

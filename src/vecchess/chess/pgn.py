@@ -11,9 +11,9 @@ from vecchess.chess.fen import to_board
 from vecchess.chess.uci_moves import to_chess_move
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
-"""By White's result."""
+"""PGN's word for a result, by White's result."""
 RESULT_CODES = {name: code for code, name in RESULTS.items()}
-"""By the name of the result."""
+"""White's result by PGN's word for it."""
 
 
 def start_board(start: NDArray[np.uint64], chess960: bool = False) -> chess.Board:

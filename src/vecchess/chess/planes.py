@@ -396,7 +396,7 @@ def _threats(
 
 @inline
 def _hanging(men: Any, values: Any, attacks: Any, defended: Any) -> Any:
-    """Those of ``men`` that hang; ``values``: pawns, knights and bishops, rooks, kings of both
+    """Squares of ``men`` that hang; ``values``: pawns, knights and bishops, rooks, kings of both
     sides; ``attacks``: as of ``_attacks``."""
     pawns, minor, rooks, kings = values
     by_all, _, by_pawn, by_minor, by_rook = attacks

@@ -43,7 +43,7 @@ Positions = NDArray[np.uint64]
 """``uint64[G, 8]``"""
 
 PIECE_VALUES = (1, 3, 3, 5, 9, 0)
-"""In pawns: pawn, knight, bishop, rook, queen, king."""
+"""Worth in pawns of pawn, knight, bishop, rook, queen, king."""
 _U = np.uint64
 
 

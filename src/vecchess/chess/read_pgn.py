@@ -41,7 +41,7 @@ class PgnGame:
     """The main line of one game, and what is wrong with it."""
 
     line: int = 0
-    """Where it begins in its file, from 1."""
+    """Line of the file in which the game begins, from 1."""
     tags: dict[str, str] = field(default_factory=dict)
     start: chess.Board = field(default_factory=chess.Board)
     board: chess.Board = field(default_factory=chess.Board)

@@ -73,11 +73,11 @@ class _OneGame(CopiedWhole):
         self._is_fresh = True
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """The same object for every call."""
+        """The space of ``agent``, one object for every call."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
-        """The same object for every call."""
+        """The space of ``agent``, one object for every call."""
         return self.action_spaces[agent]
 
     def render(self) -> str | None:

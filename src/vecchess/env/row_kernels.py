@@ -42,7 +42,7 @@ from vecchess.selfplay.games.game_kernel import (
 from vecchess.shapes import NUM_ACTIONS, NUM_SQUARES
 
 STAY = -1
-"""In the place of an action: the game does not move."""
+"""Instead of an action: the game does not move."""
 _ONGOING, _CHECKMATE = int(Termination.ONGOING), int(Termination.CHECKMATE)
 FEWEST_ROWS = 64
 """Rows worth a thread of their own: to hand work to one takes as long as some dozens of steps."""

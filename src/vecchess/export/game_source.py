@@ -48,7 +48,7 @@ class RecordedGame:
 
     @property
     def number(self) -> int:
-        """In its run or folder."""
+        """Number of the game in its run or folder."""
         return int(self.records.numbers[self.index])
 
     @property

@@ -43,7 +43,7 @@ from vecchess.snn.topology import (
 
 OPSET = 17
 IR_VERSION = 9
-"""With opset 17, what onnxruntime has read since 1.15."""
+"""Version of the format which, with opset 17, onnxruntime has read since 1.15."""
 SCHEMA = 1
 """Schema of the metadata."""
 MOVES_TABLE = "moves.table"

@@ -24,9 +24,9 @@ from vecchess.store.metrics import METRICS_FILE, TAG_OF_KIND, THROUGHPUT, read_m
 HEAD = ("schema", "kind", "iteration", "step", "samples", "time_unix")
 """Keys of a line that are no measurements."""
 MLFLOW_FILE = "mlflow.db"
-"""In the folder of a run."""
+"""MLflow's database in the folder of a run."""
 MOST_OF_MLFLOW = 1000
-"""Metrics of one call."""
+"""Metrics that one call of MLflow takes."""
 
 
 class Points(NamedTuple):

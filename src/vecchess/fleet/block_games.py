@@ -25,7 +25,7 @@ class BlockGames(NamedTuple):
 
     ended: GameRecords
     waiting: SavedGames | None
-    """Of a training; None in self-play."""
+    """Games that wait, of a training; None in self-play."""
 
     @classmethod
     def of(cls, name: BlockName, data: bytes, facts: GamesOfRun) -> "BlockGames":

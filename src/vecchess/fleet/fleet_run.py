@@ -419,7 +419,7 @@ class _Quiet:
         self._watcher = watcher
 
     def update(self, supervisor: Supervisor) -> None:
-        """Nothing is shown of it."""
+        """Does nothing: no progress of it is shown."""
 
     def report_line(self, line: str) -> None:
         """Pass it on."""

@@ -34,7 +34,7 @@ class PlayerList:
         self._heard_s: dict[str, float] = {}
         """When the newest word of each was heard."""
         self._index: dict[str, int] = {}
-        """Of the players that were ever heard, by name: it names the series of their meters."""
+        """Index of each player that was ever heard, by name: it names the series of its meters."""
         self._looking: Future[dict[str, dict[str, Any]]] | None = None
         self._next_look_s, self._is_first = 0.0, True
 
@@ -71,7 +71,7 @@ class PlayerList:
 
     @property
     def throughput(self) -> Throughput:
-        """That of all players that are there, as they tell it."""
+        """Throughput of all players that are there, as they tell it."""
         return combined_throughput([*filter(None, map(self._load_of, self._words))])
 
     @property

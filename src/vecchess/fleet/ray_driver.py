@@ -138,7 +138,7 @@ class NodePlayer:
     """An actor that plays blocks on its node. ``stop`` and ``hello`` do not wait for ``play``."""
 
     def __init__(self) -> None:
-        """Nothing is imported or started yet."""
+        """An actor that has imported and started nothing yet."""
         self._stop = StopSignals()
 
     def hello(self) -> None:
@@ -184,7 +184,7 @@ class RayNode:
     player: str = ""
     begun_s: float = 0.0
     deaths: int = 0
-    """Of players in a row that have played no block."""
+    """Players in a row that died and had played no block."""
     next_s: float = 0.0
     """When the next player may be started."""
     left: str = ""

@@ -86,7 +86,7 @@ class Played(NamedTuple):
     task: int
     block: int
     data: bytes
-    """See ``store/remote/block_file.py``."""
+    """A block's result, as ``store/remote/block_file.py`` packs it."""
 
 
 class Supply(NamedTuple):

@@ -66,7 +66,7 @@ class FleetTask(StoredModel):
     number: _Count
     """The number of the task in its run: 0 first, and another one each time."""
     generation: _Count
-    """Of a training: the generation whose segments these are; 0 in self-play."""
+    """Generation of a training whose segments these are; 0 in self-play."""
     first: _Count
     end: _Count
     size: Annotated[int, Field(ge=1, le=1 << 40)]
@@ -75,7 +75,7 @@ class FleetTask(StoredModel):
     net_sha256: str
     """sha256 of that file; "" of one that is built in."""
     inputs: tuple[tuple[CutPart, ...], ...] = ()
-    """Of each block: files with the games it goes on with, and perhaps others; none: no block goes
+    """Files of each block with the games it goes on with, and perhaps others; none: no block goes
     on with any."""
 
     @model_validator(mode="after")
@@ -105,9 +105,9 @@ class GamesOfRun(StoredModel):
 
     run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     settings: dict[str, Any]
-    """Those of ``PlayConfig`` that decide games, and the network's spec."""
+    """Settings of ``PlayConfig`` that decide games, and the network's spec."""
     seats: _Count
-    """Of a training; 0: games are played whole."""
+    """Seats of a training; 0: games are played whole."""
     turns: _Count
     games_version: int
     openings: PinnedFile | None

@@ -35,7 +35,7 @@ from vecchess.store.records import GameRecords
 _ATTEMPTS = 1 << 40
 """Counters of the random numbers: plies below it, further attempts at an opening in steps of it."""
 _ATTEMPTS_EACH = 16
-"""With as many random plies."""
+"""Attempts at an opening with one number of random plies."""
 _SHARE = 1 << 39
 """Counters from here decide whether a ply is random; those below, which move it is."""
 

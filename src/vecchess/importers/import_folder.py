@@ -107,7 +107,7 @@ class ImportProgress:
     """Games finished by this call."""
     new_plies: int = 0
     new_positions: int = 0
-    """Those of these plies that have an evaluation."""
+    """Imported plies that have an evaluation."""
     seconds: float = 0.0
 
     @property

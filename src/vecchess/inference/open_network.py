@@ -34,7 +34,7 @@ from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.presets import NetConfig
 
 FEWEST_SLOTS = 16
-"""Where the device has no memory for so many, it is of no use."""
+"""Fewest slots: a device that has no memory for so many is of no use."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class ReferenceBackend(StepwiseBackend):
         return torch.from_numpy(slots.astype(np.int64)).to(self._device)
 
     def _integers(self, accumulators: torch.Tensor) -> NDArray[np.int32]:
-        """In units of 2^-F."""
+        """The accumulators as integers, in units of 2^-F."""
         return (accumulators * self._unit).to(torch.int32).cpu().numpy()
 
 

@@ -82,7 +82,7 @@ class ModuleSpec:
         return str(Spec(f"{MODULE}{self.name}", dict(self.settings) | own))
 
     def with_weights(self, weights: Path | None) -> Self:
-        """The same module with the weights of another file."""
+        """This module with the weights of another file."""
         return replace(self, weights=weights)
 
     @property

@@ -160,7 +160,7 @@ class MoveText(NamedTuple):
 
     uci: str
     san: str
-    """With its number: "3. Nf3", "3... Nc6"."""
+    """The move with its number: "3. Nf3", "3... Nc6"."""
 
 
 def move_texts(

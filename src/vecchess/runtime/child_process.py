@@ -189,7 +189,7 @@ def _signals_blocked(numbers: Iterable[signal.Signals]) -> Iterator[None]:
 
 
 def ignore_signals(numbers: Iterable[signal.Signals]) -> None:
-    """In the child: ignore these signals from now on, those that are pending included."""
+    """Ignore these signals from now on, also those that are pending; called in the child."""
     numbers = list(numbers)
     for number in numbers:
         signal.signal(number, signal.SIG_IGN)
@@ -198,7 +198,7 @@ def ignore_signals(numbers: Iterable[signal.Signals]) -> None:
 
 
 def exit_with_parent() -> None:
-    """In the child: exit at once when the parent ends, whatever the cause."""
+    """Exit at once when the parent ends, whatever the cause; called in the child."""
     Thread(target=_exit_with_parent, name="vecchess-parent", daemon=True).start()
 
 

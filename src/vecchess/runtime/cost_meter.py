@@ -56,7 +56,7 @@ class Cost:
         return sum(known) if any(known) else None
 
     def __str__(self) -> str:
-        """For people: "0.25 core-hours in 0:07:30, 41 kJ"."""
+        """The cost for people: "0.25 core-hours in 0:07:30, 41 kJ"."""
         cores = f"{self.core_s / HOUR_S:.3g} core-hours"
         gpus = f"{self.gpu_s / HOUR_S:.3g} GPU-hours and " if self.gpu_s else ""
         energy = "" if self.joules is None else f", {self.joules / 1000:,.3g} kJ"

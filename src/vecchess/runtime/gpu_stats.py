@@ -51,9 +51,10 @@ class GpuStats:
         self._handles: dict[str, Any] = {}
 
     def read(self, uuids: list[str]) -> dict[str, dict[str, Any]]:
-        """By UUID: name, util (0 to 1), memory_mb, memory_total_mb, power_w, temperature_c, joules.
+        """Readings of each GPU, by its UUID.
 
-        ``joules`` count from the start of the driver.
+        They are name, util (0 to 1), memory_mb, memory_total_mb, power_w, temperature_c and
+        joules, which count from the start of the driver.
 
         Empty strings stand for processors. Values that a GPU lacks are left out, and so are GPUs
         without any, such as parts of one (MIG).

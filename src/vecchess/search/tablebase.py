@@ -53,7 +53,7 @@ class Tablebase:
         self.most_men = max((len(name) - 1 for name in self._tables.wdl), default=0)
 
     def outcomes(self, positions: Positions) -> NDArray[np.int64]:
-        """For the mover of each position, ``uint64[B, 8]``: 1 won, 0 drawn, -1 lost.
+        """Outcomes for the movers of positions, ``uint64[B, 8]``: 1 won, 0 drawn, -1 lost.
 
         int64[B]; ``UNKNOWN_OUTCOME`` where there is no table. Wins that the fifty-move rule makes
         draws are draws. The positions have no castling rights and a halfmove clock of 0.

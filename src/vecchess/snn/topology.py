@@ -75,7 +75,7 @@ def reads_activations(config: NetConfig, name: str) -> bool:
 
 
 def membrane_layers(config: NetConfig) -> dict[str, int]:
-    """Those of ``neuron_layers`` that have membranes."""
+    """Layers of ``neuron_layers`` that have membranes, and their sizes."""
     layers = neuron_layers(config).items()
     return {name: size for name, size in layers if not reads_activations(config, name)}
 

@@ -247,8 +247,8 @@ def read_cuts(
 
 
 def _played_on(saved: SavedGames, net: str) -> SavedGames:
-    """The same games, which ``net`` plays from here on. A network that was not asked about any
-    position of a game is left out."""
+    """``saved`` for ``net``, which plays these games from here on. A network that was not asked
+    about any position of a game is left out."""
     records = saved.records
     asked = np.concatenate([[0], np.cumsum(records.evaluated())])
     spans = []

@@ -195,11 +195,11 @@ class GameRecords:
         return int(self.numbers[game]), ply - int(self.offsets[game])
 
     def by_number(self) -> "GameRecords":
-        """The same games in the order of their numbers."""
+        """These games in the order of their numbers."""
         return self.take(np.argsort(self.numbers, kind="stable"))
 
     def with_used_nets(self) -> "GameRecords":
-        """The same games, with a list of the networks that played them and no other, in the order
+        """These games, with a list of the networks that played them and no other, in the order
         of the games: so equal games are equal columns."""
         spans = [self.spans(game) for game in range(self.num_games)]
         return replace(self, **span_columns(spans))

@@ -103,7 +103,7 @@ class RunPins(TypedModel):
 
     games_version: int
     inputs: dict[str, PinnedFile]
-    """By setting, one of COPIED."""
+    """Pinned inputs by setting, one of COPIED."""
     tables: str
     """Hash of the names and sizes of the tablebases; "" without any."""
     played_by: Annotated[list[PlayedBy], Field(min_length=1)]
@@ -111,7 +111,7 @@ class RunPins(TypedModel):
 
     @classmethod
     def of(cls, run: RunFolder) -> "RunPins":
-        """Those of ``run``; raises DataError where they are missing or damaged."""
+        """The pins of ``run``; raises DataError where they are missing or damaged."""
         path = run.path / PINS_FILE
         try:
             return cls.model_validate(read_json(path, SCHEMA))

@@ -29,7 +29,7 @@ class Seating(NamedTuple):
 
     @classmethod
     def of(cls, settings: TrainConfig | Mapping[str, Any]) -> "Seating":
-        """That of a training with ``settings``, or those of its file; the others are defaults."""
+        """The seating of a training with ``settings``, or those of its file and defaults."""
         values = dict(settings)
         positions, seats = (
             int(values.get(name, TrainConfig.model_fields[name].default))

@@ -50,13 +50,13 @@ class GameStats:
     resign_checks: int = 0
     """Games in which a side would have resigned but had to play on."""
     resign_false_positives: int = 0
-    """Those of them that the side did not lose."""
+    """Checked resignations whose side did not lose."""
     searched_plies: int = 0
     """Plies whose move a search chose."""
     visits: int = 0
     """Simulations at the roots of all those searches."""
     full_searches: int = 0
-    """Those of them that were full searches, not fast ones."""
+    """Searches that were full, not fast ones."""
 
     @classmethod
     def of(cls, records: GameRecords) -> "GameStats":

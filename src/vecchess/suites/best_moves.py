@@ -15,7 +15,7 @@ from vecchess.suites.epd import read_best_moves
 from vecchess.suites.suite_result import Figure, SuiteResult
 
 MOVES, PUZZLES = "moves.epd", "puzzles.epd"
-"""In the package."""
+"""Files of positions that come with the package."""
 
 
 class BestMoveSuite:

@@ -65,7 +65,7 @@ class EngineState:
         self._cache: EvaluationCache | None = None
         self._tables: Tablebase | None = None
         self._temperature = 1.0
-        """Of the priors in the cache."""
+        """Temperature of the priors in the cache."""
         self._session: GameSearch | None = None
         self._opened: tuple[object, object, object] = (None, None, None)
         self._session_key: object = None

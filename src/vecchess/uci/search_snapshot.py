@@ -22,7 +22,7 @@ CENTIPAWN_UNIT = 90
 NO_MOVE = "(none)"
 """The move of a side without legal moves, as Stockfish writes it."""
 FEW_SIMS = 100
-"""With fewer simulations the speed is not measured."""
+"""Fewest simulations of which a speed is measured."""
 
 
 def points(line: Line, kind: str) -> int:

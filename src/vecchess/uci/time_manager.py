@@ -24,7 +24,7 @@ RESERVE_S, RESERVE_SHARE = 0.5, 0.75
 MOST_MOVES = 40
 INCREMENT_SHARE = 0.8
 PONDER_FACTOR = 1.25
-"""With ``Ponder`` half of the moves cost less."""
+"""More time for a move with ``Ponder``: half of the moves cost less."""
 STRETCH = 3.0
 CONTESTED = 0.5
 """Share of the first move's visits from which the second move counts as a rival."""

@@ -21,7 +21,7 @@ _TERMINATIONS: dict[int, str] = {
     Termination.ADJUDICATION: "adjudication",
     Termination.TABLEBASE: "adjudication",
 }
-"""In the words of the PGN standard (section 9.8.1); "normal" for all others."""
+"""Endings in the words of the PGN standard (section 9.8.1); "normal" for all others."""
 
 
 def pgn_text(game: MatchGame, players: tuple[str, str]) -> str:

@@ -19,11 +19,11 @@ class PairCounter:
     """
 
     def __init__(self, sprt: Sprt | None = None) -> None:
-        """With ``sprt`` no pair counts after its decision."""
+        """Counts all pairs; with ``sprt`` none after its decision."""
         self._sprt = sprt
         self._waiting: dict[int, MatchGame] = {}
         self.games: list[MatchGame] = []
-        """Those that count, in order."""
+        """Games that count, in order."""
         self.sprt: SprtResult | None = sprt.judge([0] * 5) if sprt else None
         self._ptnml = [0] * 5
 

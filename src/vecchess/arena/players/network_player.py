@@ -25,7 +25,7 @@ class NetworkPlayer(Player):
     """A player with a network. The positions that it thinks about stay in slots."""
 
     def __init__(self, max_games: int, seed: int, temperature: float, name: str) -> None:
-        """For up to ``max_games`` games at a time."""
+        """A player that takes up to ``max_games`` games at a time."""
         self.name, self.max_games = name, max_games
         self._seed, self._temperature = seed, temperature
         self._positions = np.zeros((max_games, POSITION_WORDS), np.uint64)

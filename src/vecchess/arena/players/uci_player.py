@@ -190,7 +190,7 @@ class _GameOnClock:
     start: NDArray[np.uint64]
     """uint64[8]"""
     moves: list[int]
-    """Those on the board."""
+    """Moves that were made on the board."""
     board: chess.Board
     left_s: float | None
     """On the engine's clock; None without one."""

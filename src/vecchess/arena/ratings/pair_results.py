@@ -51,11 +51,11 @@ class PairCounts:
 
     @property
     def trials(self) -> NDArray[np.int64]:
-        """By points, as a share of the most there is to have: int64[5] pairs, or int64[3] games."""
+        """Counts by points, from none to all: int64[5] pairs, or int64[3] games."""
         return np.array(self.ptnml or (self.losses, self.draws, self.wins), np.int64)
 
     def exchanged(self) -> "PairCounts":
-        """The same games from the view of the second player."""
+        """These games from the view of the second player."""
         ptnml = self.ptnml and self.ptnml[::-1]
         return PairCounts(self.second, self.first, self.losses, self.draws, self.wins, ptnml)
 
@@ -73,7 +73,7 @@ class PairResults:
     """All results: one ``PairCounts`` for two players, or two if they also played single games."""
 
     players: tuple[str, ...]
-    """In the order in which they are first named."""
+    """Players in the order in which they are first named."""
     counts: tuple[PairCounts, ...]
     """The first player of each stands earlier among ``players`` than the second."""
 

@@ -64,4 +64,4 @@ emit16 = _emitter(16)
 """``emit16(cursor, targets, scale, offset) -> cursor``: write ``to * scale + offset`` for each of
 at most 16 targets at the address ``cursor`` and return the address behind the last."""
 emit8 = _emitter(8)
-"""The same for at most 8 targets."""
+"""``emit16`` for at most 8 targets."""

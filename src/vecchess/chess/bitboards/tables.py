@@ -54,7 +54,7 @@ def block() -> Words:
 
 
 def _aligned(words: Words) -> Words:
-    """The same words, starting on a cache line: a row of rays is then one line."""
+    """``words`` in an array that starts on a cache line: a row of rays is then one line."""
     room = np.empty(len(words) + 8, dtype=_U)
     start = (-room.ctypes.data // 8) % 8
     room[start : start + len(words)] = words

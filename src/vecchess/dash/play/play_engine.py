@@ -59,12 +59,12 @@ class PlayStrength(NamedTuple):
 
     @property
     def limit(self) -> Limit:
-        """For ``go``."""
+        """The limit that ``go`` is given."""
         return Limit(nodes=None if self.elo else max(1, self.sims), time=MOVE_S)
 
     @property
     def options(self) -> dict[str, Any]:
-        """For ``setoption``. It plays: python-chess would tell it to analyse, at full strength."""
+        """The options of a game: python-chess would have it analyse, at full strength."""
         plays = {"UCI_AnalyseMode": False, "UCI_LimitStrength": self.elo is not None}
         return plays | ({"UCI_Elo": self.elo} if self.elo else {})
 

@@ -61,7 +61,7 @@ class PlayService:
         which an unused process is ended."""
         self._networks, self._nets, self._open = networks, tuple(nets), 0
         self.engines = LentEngines(PlayEngine.start, idle_s, MOST_ENGINES)
-        """By network, as ``vecchess uci --net`` takes it."""
+        """Engines by network, as ``vecchess uci --net`` takes it."""
 
     async def close(self) -> None:
         """End all processes."""

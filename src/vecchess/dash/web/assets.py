@@ -18,7 +18,7 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
-"""The same everywhere: some systems register other types, which browsers then refuse."""
+"""Media types by ending: some systems register others, which browsers then refuse."""
 HASHED = (".js", ".css")
 """Their names change with their content."""
 

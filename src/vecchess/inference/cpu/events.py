@@ -85,7 +85,7 @@ class _Window(NamedTuple):
     counts: dict[int, Any]
 
     def moved(self) -> "_Window":
-        """The same as seen from the next file."""
+        """This window as seen from the next file."""
         sums = {(r, f - 1): vectors for (r, f), vectors in self.sums.items() if f}
         return _Window(sums, {f - 1: count for f, count in self.counts.items() if f})
 
@@ -95,7 +95,7 @@ class _Window(NamedTuple):
         return vectors + [self.counts[f] for f in sorted(self.counts)]
 
     def filled(self, values: list[Any]) -> "_Window":
-        """The same squares with other values, in the order of ``flat``."""
+        """These squares with other values, in the order of ``flat``."""
         each = iter(values)
         sums = {key: [next(each) for _ in self.sums[key]] for key in sorted(self.sums)}
         return _Window(sums, {f: next(each) for f in sorted(self.counts)})

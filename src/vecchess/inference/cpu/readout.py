@@ -64,7 +64,8 @@ def add_policy(heads, legal, num_legal, channels, spikes, policy):  # type: igno
 
 @part
 def add_moves(table, codes, num_legal, policy):  # type: ignore[no-untyped-def]
-    """By the inputs of each legal move. table: int32[codes]; codes: uint64[M], four to a word."""
+    """Add the weights of each legal move's inputs. table: int32[codes]; codes: uint64[M], four to a
+    word."""
     for move in range(num_legal):
         code = codes[move >> 2] >> np.uint64((move & 3) << 4) & np.uint64(0xFFFF)
         policy[move] += table[np.int64(code)]

@@ -62,7 +62,7 @@ class Tile:
 
 
 def interpreted_tile(config: NetConfig) -> Tile:
-    """For Triton's interpreter, whose time goes with the number of operations, not their size."""
+    """A tile for Triton's interpreter, whose time goes with the number of operations."""
     channels = channels_at_once(config)
     return Tile(8, channels, channels, channels)
 

@@ -179,7 +179,7 @@ class ScoredTraces:
         )
 
     def curve(self) -> list[dict[str, Any]]:
-        """For each t from 1 to T: the costs when every position leaves at t, for JSON."""
+        """Costs when every position leaves at t, for each t from 1 to T, for JSON."""
         num = self.traces.num_positions
         rows = range(1, self.traces.time_steps + 1)
         return [self.costs(np.full(num, t)).to_dict() | {"time_steps": t} for t in rows]

@@ -51,7 +51,7 @@ class TuningKey:
     def of(
         cls, choice: str, device: str, backend: str, config: PlayableSizes, **facts: object
     ) -> "TuningKey":
-        """For a network of ``config``, whatever the name of its size."""
+        """The key of networks with ``config``, whatever the name of the size."""
         sizes = config.model_dump(mode="json", exclude={"preset"})
         return cls(choice, device, backend, sizes, facts)
 

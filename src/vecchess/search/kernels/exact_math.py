@@ -15,7 +15,7 @@ import numpy as np
 from vecchess.jit import inline, paste
 
 LOWEST_EXPONENT = -708.0
-"""Of ``exp``: below it the result, less than 2**-1021, is 0."""
+"""Least argument of ``exp``: below it the result, less than 2**-1021, is 0."""
 
 _U = np.uint64
 _BITS = 52  # of the fraction

@@ -57,7 +57,7 @@ WON, LOST, TERMINAL, EXPANDED, AWAITED, BLACK = 1, 2, 4, 8, 16, 32
 """Bits of a node's state. AWAITED: its evaluation was requested. BLACK: the side to move."""
 PROVEN = WON | LOST
 OVER = PROVEN | TERMINAL
-"""Nothing is searched below such a node: each visit counts its value once more."""
+"""States of nodes below which nothing is searched: a visit counts the value once more."""
 
 
 class EdgeRecord(Record, nbytes=16):

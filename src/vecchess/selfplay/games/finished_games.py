@@ -14,7 +14,7 @@ from vecchess.store.inflight import SavedGames
 from vecchess.store.records import GameRecords, Spans, concatenate, span_columns
 
 GameSpans = Mapping[int, Spans]
-"""By the number of a game: the networks that played it, where they are several."""
+"""Networks that played a game, by its number, where they are several."""
 
 
 class LoggedGames(NamedTuple):
@@ -90,7 +90,7 @@ class FinishedGames(NamedTuple):
 
     @property
     def num_ended(self) -> int:
-        """Those that do not wait."""
+        """Number of games that have ended and do not wait."""
         return int((self.games.termination != Termination.ONGOING).sum())
 
     @property

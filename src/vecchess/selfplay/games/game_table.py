@@ -173,7 +173,7 @@ def make_rules(
 
 
 def rescaled(rules: Rules, policy_scale: float, value_scale: float, time_steps: int) -> Rules:
-    """The same rules with the scales of another network, logits per accumulator, and its T."""
+    """``rules`` with the scales of another network, logits per accumulator, and its T."""
     most_steps = time_steps if rules.most_steps else 0
     return rules._replace(
         policy_scale=_policy_scale(rules.temperature, policy_scale),

@@ -312,7 +312,7 @@ class SelfplayServer:
         return join_saved(parts) if parts else None
 
     def saved_now(self) -> SavedGames | None:
-        """The same at this moment. The mover threads have ended."""
+        """The games in progress at this moment; the mover threads have ended."""
         for thread in self._threads:
             thread.saved = thread.mover.snapshot_inflight()
         return self.saved

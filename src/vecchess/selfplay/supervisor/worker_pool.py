@@ -49,7 +49,7 @@ class WorkerPool:
         self.workers: dict[int, WorkerProcess] = {}
         self._config, self._seating, self._in_blocks = config, seating, in_blocks
         self.run_id = run.run_id
-        """In every file of games that the workers write."""
+        """Id that stands in every file of games that the workers write."""
         self._run = run
         self._devices = devices
         self._most_slots: dict[int, int] = {}

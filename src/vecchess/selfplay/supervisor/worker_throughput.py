@@ -69,7 +69,7 @@ class Throughput:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Throughput":
-        """The same from ``to_dict``'s values."""
+        """The throughput whose ``to_dict`` gave ``values``."""
         return cls(**{field.name: values[field.name] for field in fields(cls)})
 
     def to_dict(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from vecchess.snn.topology import (
 )
 
 EXACT_LIMIT = 1 << 24
-"""In units of 2^-F: the first magnitude that float32 may round."""
+"""The first magnitude that float32 may round, in units of 2^-F."""
 INT16_LIMIT = 1 << 15
 
 Interval = tuple[NDArray[np.int64], NDArray[np.int64]]

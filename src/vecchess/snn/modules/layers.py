@@ -19,7 +19,7 @@ from vecchess.snn.presets import WEIGHT_LIMIT
 NormLif = Callable[[Tensor, tuple[Tensor, Tensor], Tensor | None, Tensor, FusedJob], FusedOutput]
 """From currents, weight and bias of a ghost norm in training, a shortcut, membranes and the job."""
 BIAS_LIMIT = 2.0**24
-"""In units of 2^-weight_bits; int32 holds it."""
+"""Largest bias in units of 2^-weight_bits; int32 holds it."""
 
 
 class LayerSpec(NamedTuple):

@@ -253,7 +253,7 @@ class Tiles(NamedTuple):
 
     @classmethod
     def of(cls, currents: Tensor, group: int) -> "Tiles":
-        """For groups of ``group`` boards."""
+        """Tiles for groups of ``group`` boards."""
         num_steps, num_boards, *_, num_channels = currents.shape
         lanes = triton.next_power_of_2(num_channels)
         rows = min(SQUARES, max(1, block_of(num_steps) // lanes))

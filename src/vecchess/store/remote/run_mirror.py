@@ -41,11 +41,11 @@ MANIFEST = f"games/{MANIFEST_NAME}"
 NAMING = (MANIFEST, "games/needed.json", LATEST)
 """Files that name others, in the order in which they may appear."""
 STATE = ".mirror.json"
-"""In a copy: the run's URL, and what of it was the same at both places last."""
+"""File of a copy: the run's URL, and what of it was the same at both places last."""
 LATE = ("metrics.jsonl", "log.", "checkpoints/", STATUS)
 """Beginnings of the names of what is written last, in this order."""
 NOT_MIRRORED = ("live/", "tensorboard/", "fleet/", "games/", f"{CUTS}/")
-"""Of these folders shards and cuts alone are, as far as the manifest lists them."""
+"""Folders of which only shards and cuts are at the URL, as far as the manifest lists them."""
 OF_LEARNERS = ("checkpoints/", "inflight/", "data/", "launch")
 """What readers do not need."""
 MOST_INDEX_BYTES = 1 << 26
@@ -60,7 +60,7 @@ class Synced(NamedTuple):
     """A file that was the same in the copy and at the URL."""
 
     version: str
-    """Of its content; "" for what never changes under its name."""
+    """Version of its content; "" for what never changes under its name."""
     size: int
     mtime_ns: int
 
@@ -105,8 +105,8 @@ class RunMirror:
                     return
 
     def _pull_once(self, with_shards: bool, is_learner: bool, is_last: bool) -> bool:
-        """See ``pull``; False where an object was deleted meanwhile. ``is_last``: what is not there
-        is left out."""
+        """Pull once; False where an object was deleted meanwhile. ``is_last``: what is not there is
+        left out."""
         naming = {name: self.store.get(name) for name in NAMING}
         versions = self._versions()
         if CONFIG not in versions:
@@ -173,8 +173,8 @@ class RunMirror:
             self._tags[INDEX] = found[1]
 
     def refresh_status(self) -> None:
-        """The same for the run's status alone. Another mirror of the folder does it, in a thread of
-        its own: files may take long, and a run whose status grows old is taken for lost."""
+        """Bring the run's status alone up to date. Another mirror of the folder does it, in a
+        thread of its own: files take long, and a run whose status grows old counts as lost."""
         if (found := self._new_of(STATUS)) is not None:
             write_atomically(self.folder / STATUS, found[0], durably=False)
             self._tags[STATUS] = found[1]

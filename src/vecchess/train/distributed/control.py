@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
 
 BEAT_S = 0.25
-"""Between two heart-beats of a rank."""
+"""Seconds between two heart-beats of a rank."""
 LOST_S = 10.0
-"""A rank without a heart-beat for so long is lost. A call into C that holds Python's lock for so
-long looks the same."""
+"""A rank without a heart-beat for so many seconds is lost. A call into C that holds Python's lock
+for so long looks the same."""
 BROKEN_LOST_S = 3.0
-"""The same once a connection between ranks broke, or torchrun ends them: some rank has died."""
+"""Instead of ``LOST_S`` once a connection between ranks broke, or torchrun ends them: some rank has
+died."""
 STOPPED_S = 2.0
 """A thread that has not looked at its clock for so long was stopped, as by Ctrl-Z: what it has not
 heard meanwhile tells nothing."""

@@ -18,7 +18,7 @@ from vecchess.runtime.devices import CPU, Device
 from vecchess.safe_parse import is_count
 
 DEFAULT_PORT = 29500
-"""For several machines without --master-port, as in torchrun."""
+"""Port of several machines without --master-port, as in torchrun."""
 FIRST_JOB_PORT, NUM_JOB_PORTS = 12000, 20000
 """Ports of Slurm jobs, below those that Linux assigns by itself, from 32768 on."""
 

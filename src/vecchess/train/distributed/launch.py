@@ -29,7 +29,7 @@ ResultT = TypeVar("ResultT")
 LEAVE_S = 10.0
 """At the end spawned ranks have so long to end."""
 LEAVE_LOST_S = 2.0
-"""Where a rank is lost: it may be stopped, and would never end."""
+"""Seconds that others have to leave where a rank is lost: one that is stopped never ends."""
 
 
 def run_ranks(

@@ -189,7 +189,7 @@ class Ranks:
 
     @contextmanager
     def leaving_together(self, timeout_s: float) -> Iterator[None]:
-        """As ``timeout``, and no rank leaves the block before all have come to its end: for work of
+        """A ``timeout`` whose block no rank leaves before all have come to its end: for work of
         some ranks that takes longer than the others wait."""
         with self.timeout(timeout_s):
             yield

@@ -164,7 +164,7 @@ class Schedule:
         return cls(0.0, 1.0, iterations, 0.0, config.warmup * iterations)
 
     def warmed_up_again(self, config: OptimiserConfig, done: float) -> "Schedule":
-        """The same with a warm-up from ``done`` on, for a new optimiser."""
+        """This schedule with a warm-up from ``done`` on, for a new optimiser."""
         return replace(self, warm_from=done, warm_until=done + config.warmup * self.end)
 
     def ended_at(self, config: OptimiserConfig, iterations: int, done: float) -> "Schedule":

@@ -101,7 +101,7 @@ class TrainedModule(nn.Module):
         return stacked * steps[:, None, None]
 
     def users_code(self, what: str) -> AbstractContextManager[None]:
-        """For what runs code of the module, which messages call so."""
+        """A block that runs code of the module; messages call it ``what``."""
         return users_code(self._name, what)
 
     def train(self, mode: bool = True) -> Self:
