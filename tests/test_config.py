@@ -269,6 +269,14 @@ def test_weights_of_searches_are_numbers_that_can_be_reckoned_with(
         build(TreeConfig, {"search": "gumbel", **settings})
 
 
+def test_a_list_in_a_variable_is_quoted_as_in_a_shell() -> None:
+    flags, environ = {"objective": "supervised"}, {"VECCHESS_DATA": "a.pgn 'my games'"}
+    config = load_config(TrainConfig, flags, None, environ)
+    assert config.data == (Path("a.pgn"), Path("my games"))
+    with pytest.raises(ConfigError, match="VECCHESS_DATA: 'a cannot be split: No closing"):
+        load_config(TrainConfig, flags, None, {"VECCHESS_DATA": "'a"})
+
+
 PLAY_FIXED = {
     "seed", "exits", "net",
     "temperature", "openings", "chess960", "random_plies", "max_plies", "resign_below",

@@ -6,9 +6,10 @@ names the nearest known one, a wrong value one that names where it was given.
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import tomli_w
 from pydantic import BaseModel
@@ -90,11 +91,13 @@ def resolve(
     _refuse_unknown(model, values, where)
     environ = _given_variables(os.environ if environ is None else environ)
     given_as: dict[str, str] = {}
-    for name, section, _ in leaf_fields(model):
+    for name, section, owner in leaf_fields(model):
         variable = ENV_PREFIX + name.upper()
         value, source = flags.get(name), flag(name)
-        if value is None:
-            value, source = environ.get(variable), variable
+        if value is None and variable in environ:
+            is_list = get_origin(owner.model_fields[name].annotation) is tuple
+            value, source = environ[variable], variable
+            value = _words(variable, value) if is_list else value
         if value is not None:
             target = values.setdefault(section, {}) if section else values
             if not isinstance(target, dict):
@@ -131,6 +134,14 @@ def _given_variables(environ: Mapping[str, str]) -> dict[str, str]:
             hint = did_you_mean(name, settings)
             raise ConfigError(f'environment: unknown variable "{name}"{hint}')
     return found
+
+
+def _words(variable: str, text: str) -> list[str]:
+    """The items of a list in a variable, quoted as in a shell where they have spaces."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ConfigError(f"{variable}: {text} cannot be split: {error}") from None
 
 
 def _refuse_unknown(model: type[BaseModel], values: Mapping[str, Any], where: str) -> None:
