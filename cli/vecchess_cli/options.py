@@ -86,7 +86,7 @@ def writable_run(
             raise ConfigError("--resume-or-begin needs --run-dir: the run to resume or begin")
         yield
         return
-    from vecchess.store.remote.run_places import SAVING_S, has_begun, learner_copy, settings_copy
+    from vecchess.store.remote.run_places import has_begun, learner_copy, settings_copy
 
     if flags["resume_or_begin"]:
         flags["resume"] = has_begun(given, note)
@@ -98,9 +98,7 @@ def writable_run(
         is_first = os.environ.get(task, "0") == "0" and node_of(flags) == 0
     restarts = "TORCHELASTIC_RUN_ID" in os.environ
     copy = (
-        learner_copy(
-            given, flags["resume"], note, restarts, push_every_s, give_up=stop.late_after(SAVING_S)
-        )
+        learner_copy(given, flags["resume"], note, restarts, push_every_s, stop)
         if is_first
         else settings_copy(given, note)
     )

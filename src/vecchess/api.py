@@ -86,7 +86,7 @@ def selfplay(
     given = {"net": str(net), "games": games, **settings}
     with TemporaryDirectory(prefix="vecchess-") as temporary:
         place, caller = str(run_dir or Path(temporary) / "run"), _Caller(on_progress)
-        with learner_copy(place, resume, no_report) as folder:
+        with learner_copy(place, resume, no_report, stop=caller) as folder:
             resolved = _resolved(SelfplayConfig, given, config, folder if resume else None)
             play_run(
                 resolved, folder, resume, Console(quiet=True), True, caller, executor_for(resolved)
@@ -129,12 +129,12 @@ def train(
     from vecchess.train.run_train import train_run
 
     given = {"net": None if net is None else str(net), **settings}
-    place = learner_copy(str(run_dir), resume, no_report) if run_dir else nullcontext()
-    with place as folder:
+    caller = _Caller(on_progress)
+    with (
+        learner_copy(str(run_dir), resume, no_report, stop=caller) if run_dir else nullcontext()
+    ) as folder:
         resolved = _resolved(TrainConfig, given, config, folder if resume else None)
-        summary = train_run(
-            resolved, folder, resume, True, stop=_Caller(on_progress), prints_nothing=True
-        )
+        summary = train_run(resolved, folder, resume, True, stop=caller, prints_nothing=True)
     return TrainedRun(Path(summary["run_dir"]), Path(summary["net"]), summary)
 
 

@@ -14,6 +14,7 @@ import pytest
 from tests.store.games import made_up
 from vecchess.errors import ConfigError, DataError, FileBusy
 from vecchess.runtime.atomic_write import write_atomically
+from vecchess.runtime.signals import StopSignals
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords
@@ -419,30 +420,36 @@ def test_a_learner_shares_its_status_and_at_the_end_all(
 def test_a_learner_that_was_replaced_says_no_more(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may have been taken for dead, and finds out at its next upload."""
+    """It may have been taken for dead, and is asked to stop as soon as that shows."""
     monkeypatch.setattr(run_places, "STATUS_INTERVAL_S", 0.01)
-    store, said = ObjectStore.open(place), list[bytes | None]()
+    store, said, stop = ObjectStore.open(place), list[bytes | None](), StopSignals()
 
     def learn_on() -> None:
-        with learner_copy(place, False, print) as folder:
+        with learner_copy(place, False, print, stop=stop) as folder:
             begin_run(folder)
             play(store, folder, 0)
             learn(folder, 0)
             mirror = RunMirror.of_copy(folder, print)
             assert mirror is not None
             mirror.push()
+            threading.Event().wait(0.1)
+            assert not stop.reason
             other = RunMirror(store, folder.parent.parent / "other")
             other.begin(resume=True)
             learn(other.folder, 1)
             other.push()
             store.put("status.json", b"other")
             RunFolder(folder).write_json("status.json", {"generation": "replaced"})
-            threading.Event().wait(0.2)
+            for _ in range(3000):
+                if stop.reason:
+                    break
+                threading.Event().wait(0.01)
             said.append(store.get("status.json"))
 
     with pytest.raises(DataError, match="another vecchess has gone on"):
         learn_on()
     assert said == [b"other"]
+    assert "another vecchess" in stop.reason
 
 
 def test_a_run_that_never_calls_for_it_is_written_at_times(

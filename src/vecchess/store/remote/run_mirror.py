@@ -254,10 +254,11 @@ class RunMirror:
                 "since its last upload is not there"
             )
 
-    def is_the_writer(self) -> bool:
-        """Whether the run has begun at the URL, and no other learner has gone on with it: asks."""
+    def is_the_writer(self) -> bool | None:
+        """Whether no other learner has gone on with the run, as the store says; None where it has
+        not begun there."""
         index = self._read_index()
-        return index is not None and index["writer"] == self._writer
+        return None if index is None else index["writer"] == self._writer
 
     def _upload(self, name: str, data: bytes | None = None) -> None:
         """Put a file of the copy, or ``data`` of it; a block's object is there already."""

@@ -12,7 +12,6 @@ from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any
 
 from vecchess.errors import VecchessError
 from vecchess.jit import user_cache
@@ -85,24 +84,26 @@ def learner_copy(
     report_line: ReportLine,
     restarts: bool = False,
     push_every_s: float = inf,
-    **waiting: Any,
+    stop: StopSignals | None = None,
 ) -> Iterator[Path]:
     """The folder in which a learner works on the run at a URL, or the folder that it names.
 
     At the end all is written to the URL, the run's status every few seconds, and all that changed
-    after ``push_every_s``, for who does not call ``push_of``. Raises as ``RunMirror.begin``, and
-    FileBusy where a learner of this machine works on that run.
+    after ``push_every_s``, for who does not call ``push_of``. ``stop`` is requested where another
+    learner has gone on with the run. Raises as ``RunMirror.begin``, DataError for such a learner,
+    and FileBusy where a learner of this machine works on that run.
     """
     if not is_url(place):
         yield Path(place)
         return
     folder = copy_folder(place, "learner")
     folder.mkdir(parents=True, exist_ok=True)
+    stop = stop or StopSignals()
     with file_lock(folder.parent / ".learner.lock", 0.0, f"another vecchess that writes {place}"):
-        store = ObjectStore.open(place, report_line, **waiting)
+        store = ObjectStore.open(place, report_line, give_up=stop.late_after(SAVING_S))
         RunMirror(store, folder).begin(resume, restarts)
         try:
-            with _sharing(place, folder, push_every_s):
+            with _sharing(place, folder, push_every_s, stop):
                 yield folder
         except BaseException:
             with suppress(VecchessError):  # what went wrong before counts
@@ -126,9 +127,9 @@ def settings_copy(place: str, report_line: ReportLine) -> Iterator[Path]:
 
 
 @contextmanager
-def _sharing(place: str, folder: Path, push_every_s: float) -> Iterator[None]:
+def _sharing(place: str, folder: Path, push_every_s: float, stop: StopSignals) -> Iterator[None]:
     """Write the status to the URL again and again, once the run has begun there, and at times all
-    of the copy."""
+    of the copy; request a stop where the run is another's."""
     is_over, shared, due = threading.Event(), b"", 0.0
     store = ObjectStore.open(place, give_up=is_over.is_set)
 
@@ -136,11 +137,15 @@ def _sharing(place: str, folder: Path, push_every_s: float) -> Iterator[None]:
         nonlocal shared, due
         while not is_over.wait(STATUS_INTERVAL_S):
             with suppress(OSError, VecchessError):
+                is_writer = RunMirror(store, folder).is_the_writer()
+                if is_writer is False:
+                    stop.request_stop("another vecchess, which has gone on with the run")
+                    return
                 if push_every_s < inf and monotonic() >= due:
                     RunMirror(store, folder).push()
                     due = monotonic() + push_every_s
                 status = (folder / STATUS).read_bytes()
-                if status != shared and RunMirror(store, folder).is_the_writer():
+                if is_writer and status != shared:
                     store.put(STATUS, status)
                     shared = status
 
