@@ -16,7 +16,7 @@ SCALE = [
     ),
     (
         "docs/tutorial.md",
-        "runs/pupil/nets/pupil-s279296-d185900.safetensors",
+        "runs/pupil/nets/pupil-s278784-d186093.safetensors",
         "$(ls -t runs/pupil/nets/pupil-s*.safetensors | head -1)",
     ),
     # what searches

@@ -15,7 +15,7 @@ _AS_DRAWN: dict[str, Any] = {"mirror": False, "optimiser": {"ema": 0.0, "lr": 4e
 """Moves are learnt as the newest weights drew them."""
 OBJECTIVE_DEFAULTS: dict[str, dict[str, Any]] = {
     "alphazero": {
-        "tree": {"search": "gumbel", "sims": 16},
+        "tree": {"search": "gumbel", "sims": 16, "considered": 8, "c_scale": 1.0},  # decision 346
         "game": {"temperature": "1.0,30:0.5"},  # later random moves drown the result
     },
     "supervised": {"loss": {"root_value_share": 1.0}},
