@@ -141,7 +141,7 @@ def _words(variable: str, text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise ConfigError(f"{variable}: {text} cannot be split: {error}") from None
+        raise ConfigError(f"{variable}: {clip_line(text)} cannot be split: {error}") from None
 
 
 def _refuse_unknown(model: type[BaseModel], values: Mapping[str, Any], where: str) -> None:

@@ -29,7 +29,8 @@ class Seating(NamedTuple):
 
     @classmethod
     def of(cls, settings: TrainConfig | Mapping[str, Any]) -> "Seating":
-        """The seating of a training with ``settings``, or those of its file and defaults."""
+        """The seating of a training. ``settings``: all of them, or those of a file; others are
+        defaults."""
         values = dict(settings)
         positions, seats = (
             int(values.get(name, TrainConfig.model_fields[name].default))
