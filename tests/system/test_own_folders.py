@@ -53,7 +53,7 @@ def test_another_flag_than_rank_0_is_named(tmp_path: Path) -> None:
     folders = [tmp_path / "a", tmp_path / "b"]
     run = folders[0] / "run"
     run.mkdir(parents=True)
-    (run / "config.toml").write_text('gpus = "cpu"\nbatch_size = 64\n')
+    (run / "config.toml").write_text('objective = "alphazero"\ngpus = "cpu"\nbatch_size = 64\n')
     ends = train_on(folders, ["--resume"], ["--resume", "--gpus", "cpu", "--batch-size", 32])
     assert [code for code, _ in ends] == [2, 2]
     assert "vecchess: error: rank 1 on " in ends[0][1]
