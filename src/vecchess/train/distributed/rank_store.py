@@ -42,6 +42,8 @@ def open_store(info: RankInfo, start_s: float) -> "Store":
 
     has_agent = info.starter == "torchrun" and os.environ.get(AGENT_STORE) == "True"
     serves = info.rank == 0 and not has_agent
+    if not serves:
+        _wait_for_answer(info, start_s)
     try:
         store = TCPStore(
             info.master_addr,
@@ -52,10 +54,7 @@ def open_store(info: RankInfo, start_s: float) -> "Store":
             master_listen_fd=_listen(info) if serves else None,
         )
     except (RuntimeError, ValueError) as error:  # DistNetworkError is a RuntimeError
-        raise ConfigError(
-            f"rank {info.rank}: nothing answers at {info.master_addr}:{info.master_port} within "
-            f"{start_s:g} s ({first_line(error)}): is rank 0 started there, and is the port open?"
-        ) from None
+        raise _no_answer(info, start_s, first_line(error)) from None
     keys = PrefixStore("vecchess", store)
     return keys_of_start(keys, info, start_s) if has_agent else keys
 
@@ -105,6 +104,26 @@ def port_of(store: "Store") -> int:
 def first_line(error: Exception) -> str:
     """The first line of an error of torch, clipped."""
     return clip_line(str(error).strip().split("\n", 1)[0], 160)
+
+
+def _wait_for_answer(info: RankInfo, start_s: float) -> None:
+    """Return once the store's port takes a connection: torch writes a page where none does."""
+    deadline = monotonic() + start_s
+    while True:
+        try:
+            socket.create_connection((info.master_addr, info.master_port), start_s).close()
+            return
+        except OSError as error:
+            if monotonic() > deadline:
+                raise _no_answer(info, start_s, str(error.strerror or error)) from None
+        sleep(POLL_S)
+
+
+def _no_answer(info: RankInfo, start_s: float, why: str) -> ConfigError:
+    return ConfigError(
+        f"rank {info.rank}: nothing answers at {info.master_addr}:{info.master_port} within "
+        f"{start_s:g} s ({why}): is rank 0 started there, and is the port open?"
+    )
 
 
 def _listen(info: RankInfo) -> int:
