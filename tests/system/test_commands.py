@@ -1,5 +1,6 @@
 """Every command as a user runs it: what it prints, and what it says to bad input."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tests.system.commands import inside, last_json
 from vecchess import self_test
 from vecchess.bench import throughput
+from vecchess.fleet.block_player import KNOWN_DIGEST
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.tune import slot_search
 from vecchess.jit import cache_base
@@ -191,10 +193,21 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     facts = last_json(inside("doctor", "--json"))
     assert facts["healthy"]
     assert [check["passed"] for check in facts["checks"]] == [True] * 3
+    assert KNOWN_DIGEST[:16] in facts["checks"][-1]["found"]
     limits = facts["limits"]
     assert facts["cores"] == max(1, int(limits["cores"]))
     assert limits["memory_mb"] > 0
     assert all(limits[name] for name in ("memory_source", "cores_source"))
+
+
+@pytest.mark.thorough
+def test_doctor_names_a_machine_that_plays_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(self_test, "SELF_TEST_GAMES", 2)
+    monkeypatch.setattr(self_test, "KNOWN_DIGEST", "0" * 64)
+    ended = inside("doctor", "--json")
+    assert ended.returncode == 3
+    last = json.loads(ended.stdout)["checks"][-1]
+    assert (last["passed"], "not 0000" in last["found"]) == (False, True)
 
 
 def test_help_is_for_every_command() -> None:
