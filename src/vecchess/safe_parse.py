@@ -45,6 +45,9 @@ _LONG_NUMBER = re.compile(r"\b0[box]\w{100}")
 """Python reads any number of such digits, but does not write them in decimal."""
 _MOST_DIGITS = 18
 _LARGEST = sys.float_info.max
+MOST_NUMBER = 1e15
+"""Larger numbers of a file that others may have written are neither counted nor drawn."""
+Values = dict[str, Any]
 
 
 class NotRegular(OSError):  # noqa: N818
@@ -121,6 +124,37 @@ def to_json_value(value: Any) -> Any:
     if isinstance(value, int | float):
         return value if -_LARGEST <= value <= _LARGEST else None
     return None if value is None else encodable(str(value))
+
+
+def is_number(value: object) -> bool:
+    """Whether ``value`` is a number up to ``MOST_NUMBER``; true and false are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= MOST_NUMBER
+
+
+def number(values: Values, key: str) -> float:
+    """A number of ``values``; 0 where there is none."""
+    value = values.get(key)
+    return float(value) if value is not None and is_number(value) else 0.0
+
+
+def text_of(values: Values, key: str) -> str:
+    """A text of ``values``; "" where there is none."""
+    value = values.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def mapping(values: Values, key: str) -> Values:
+    """An object of ``values``; {} where there is none."""
+    value = values.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(values: Values, key: str) -> list[Values]:
+    """The objects of a list of ``values``; [] where there is none."""
+    value = values.get(key)
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def encodable(text: str) -> str:

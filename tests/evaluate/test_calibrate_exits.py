@@ -146,7 +146,7 @@ def test_out_leaves_the_network_alone(folder: Path, network: IntegerNet) -> None
     calibration = load_net(folder / "other.safetensors").calibration
     assert calibration is not None
     assert calibration["positions"] == 100
-    with pytest.raises(ConfigError, match="exists already"):
+    with pytest.raises(ConfigError, match="is there already"):
         run(folder, out=folder / "other.safetensors")
     with pytest.raises(ConfigError, match="no folder"):
         run(folder, out=folder / "nowhere" / "net.safetensors")

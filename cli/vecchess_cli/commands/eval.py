@@ -117,9 +117,9 @@ def _compare(files: list[Path], flags: dict[str, Any]) -> int:
         raise ConfigError(f"reports are rated by the games they hold: drop {flag(other[0])}")
     from vecchess.evaluate.compare_evaluations import compare
     from vecchess.evaluate.evaluation import read_evaluation
-    from vecchess.evaluate.report_file import check_output_file, write_report
+    from vecchess.evaluate.report_file import write_report
 
-    check_output_file(flags["out"])
+    _check_out(flags["out"])
     comparison = compare([str(file) for file in files], [read_evaluation(file) for file in files])
     facts, out = comparison.to_dict(), flags["out"]
     print_result(facts, flags["json"], comparison.tables())
@@ -189,10 +189,15 @@ def _checkpoints(run: Path, flags: dict[str, Any]) -> "list[Checkpoint]":
     return found if num is None else choose_by_cost(run, found, num)
 
 
+def _check_out(out: Path | None) -> None:
+    from vecchess.runtime.atomic_write import require_place
+
+    if out is not None:
+        require_place(out)
+
+
 def _check(flags: dict[str, Any]) -> None:
     """Raise ConfigError for options that do not go together, or files that cannot be written."""
-    from vecchess.evaluate.report_file import check_output_file
-
     nets, run = flags["nets"] or [], flags["history"]
     if nets and run is not None:
         raise ConfigError("give a NET, or a run with --history RUN, not both")
@@ -204,4 +209,4 @@ def _check(flags: dict[str, Any]) -> None:
         raise ConfigError("give --every or --by-cost, not both")
     if flags["with_policy"] and (flags["search"] is None or run is not None):
         raise ConfigError("--with-policy belongs to a NET with --search")
-    check_output_file(flags["out"])
+    _check_out(flags["out"])

@@ -54,11 +54,12 @@ def new(
 
     Example:  vecchess net new small --history 4 --out seeing-four.safetensors
     """
+    from vecchess.runtime.atomic_write import require_place
     from vecchess.snn.create import create_network
     from vecchess.snn.integer.bounds import net_facts
     from vecchess.snn.integer.net_file import save_net
 
-    _require_new(out)
+    require_place(out, is_new=True)
     network = create_network(sizes, seed, history, tactical, move_inputs)
     save_net(network, out)
     print_result(net_facts(network), json, title=f"wrote {out}")
@@ -123,10 +124,11 @@ def from_nir(
     Example:  vecchess net from-nir small.nir --out small.safetensors
     """
     from vecchess.export.nir_file import read_nir
+    from vecchess.runtime.atomic_write import require_place
     from vecchess.snn.integer.bounds import net_facts
     from vecchess.snn.integer.net_file import save_net
 
-    _require_new(out)
+    require_place(out, is_new=True)
     network = read_nir(file)
     save_net(network, out)
     print_result(net_facts(network), json, title=f"wrote {out}")
@@ -146,16 +148,6 @@ def _check_module(text: str, json: bool) -> None:
     )
     facts = net.facts() | {"device": "cpu", "chunk": backend.chunk, "same_in_any_slot": True}
     print_result(facts, json, {"net": text, "verdict": verdict})
-
-
-def _require_new(out: Path) -> None:
-    """Raise ConfigError unless ``out`` can be made."""
-    from vecchess.errors import ConfigError
-
-    if out.exists():
-        raise ConfigError(f"{out} exists already: choose another name")
-    if not out.parent.is_dir():
-        raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
 
 
 def _calibration(rule: dict[str, Any] | None, calibration: dict[str, Any] | None) -> Any:

@@ -26,6 +26,7 @@ from vecchess.inference.tune.exit_calibration import (
 )
 from vecchess.inference.tune.step_traces import StepTraces, record_steps
 from vecchess.replay.replayer import play_games
+from vecchess.runtime.atomic_write import require_place
 from vecchess.runtime.devices import Device, parse_gpus, see_only, share_out
 from vecchess.selfplay.worker.networks import require_playable
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
@@ -117,10 +118,7 @@ def _destination(net: Path, network: IntegerNet, out: Path | None) -> Path:
                 f"{net} is named by its hash, which an exit rule changes: add --out FILE"
             )
         return file
-    if out.exists():
-        raise ConfigError(f"{out} exists already: choose another name")
-    if not out.absolute().parent.is_dir():
-        raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")
+    require_place(out, is_new=True)
     return out
 
 

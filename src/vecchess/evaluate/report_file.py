@@ -6,7 +6,6 @@ from typing import Any
 
 from vecchess import __version__
 from vecchess.config import MatchConfig
-from vecchess.errors import ConfigError
 from vecchess.runtime.atomic_write import write_atomically
 
 MOST_REPORT_BYTES = 1 << 24
@@ -25,16 +24,6 @@ def report_facts(
         "seconds": round(seconds, 1),
         "vecchess": __version__,
     }
-
-
-def check_output_file(file: Path | None) -> None:
-    """Raise ConfigError where ``file`` could not be written, before hours are spent on it."""
-    if file is None:
-        return
-    if file.is_dir():
-        raise ConfigError(f"{file} is a folder: name a file in it")
-    if not file.absolute().parent.is_dir():
-        raise ConfigError(f"cannot write {file}: there is no folder {file.absolute().parent}")
 
 
 def write_report(file: Path, values: dict[str, Any]) -> None:

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from vecchess.errors import ConfigError, DataError
-from vecchess.runtime.atomic_write import PARTIAL_PREFIX, open_new, remove_folder, sync_directory
+from vecchess.runtime.atomic_write import (
+    PARTIAL_PREFIX,
+    open_new,
+    remove_folder,
+    require_parent,
+    sync_directory,
+)
 
 STDOUT = "-"
 
@@ -28,7 +34,7 @@ def binary_file(out: Path) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    _require_parent(out)
+    require_parent(out)
     try:
         if out.exists() and not out.is_file():
             with out.open("wb") as file:
@@ -61,7 +67,7 @@ def whole_folder(out: Path) -> Iterator[Path]:
 
     Raises ConfigError where ``out`` is not empty or cannot be made, DataError where writing fails.
     """
-    _require_parent(out)
+    require_parent(out)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise ConfigError(f"{out} is there already: choose another --out, or take it away")
     partial = out.absolute().with_name(PARTIAL_PREFIX + out.absolute().name)
@@ -111,8 +117,3 @@ def _sync_files(folder: Path) -> None:
         with path.open("rb+") as file:
             os.fsync(file.fileno())
     sync_directory(folder)
-
-
-def _require_parent(out: Path) -> None:
-    if not out.absolute().parent.is_dir():
-        raise ConfigError(f"there is no folder {out.parent} to write {out.name} to")

@@ -11,8 +11,7 @@ from typing import Any
 
 from vecchess.fleet.steps import Store
 from vecchess.fleet.task import PLAYERS, word_name
-from vecchess.safe_parse import clip_line, parse_json_object
-from vecchess.selfplay.supervisor.status_view import number
+from vecchess.safe_parse import clip_line, number, parse_json_object
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
 
 LOOK_S = 5.0

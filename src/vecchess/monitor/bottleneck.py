@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vecchess.selfplay.supervisor.status_view import Values, number
+from vecchess.safe_parse import Values, number
 
 NEARLY_ALL = 0.9
 """Share of the slots that can be filled, below which they are not."""

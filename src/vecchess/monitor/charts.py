@@ -9,8 +9,7 @@ from typing import Any
 
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.series import Line
-from vecchess.selfplay.supervisor.status_view import MOST as LARGEST
-from vecchess.selfplay.supervisor.status_view import number
+from vecchess.safe_parse import is_number, number
 
 MOST = 400
 """Points of a curve at most."""
@@ -216,10 +215,3 @@ def interval_of(line: Line, key: str) -> tuple[float, float] | None:
     if not isinstance(found, list) or len(found) != 2 or not all(map(is_number, found)):
         return None
     return found[0], found[1]
-
-
-def is_number(value: Any) -> bool:
-    """Whether ``value`` can be drawn."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) <= LARGEST

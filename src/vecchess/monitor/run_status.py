@@ -12,7 +12,8 @@ from vecchess.monitor.bottleneck import Bottleneck, find_bottleneck
 from vecchess.monitor.status_reader import OVER, StatusReader
 from vecchess.runtime.reporting import as_clock, rounded_duration
 from vecchess.runtime.signals import stopped_text
-from vecchess.selfplay.supervisor.status_view import Values, number, progress_of, seconds_of
+from vecchess.safe_parse import Values, mapping, mappings, number, text_of
+from vecchess.selfplay.supervisor.status_view import progress_of, seconds_of
 from vecchess.store.remote.run_mirror import place_of
 from vecchess.store.stats import GameStats
 
@@ -98,7 +99,7 @@ def run_status_of(
     self-play that is over came to: its last status may be older. changed_unix: time of the
     folder's last change, for runs without a status.
     """
-    kind = status.text("kind")
+    kind = text_of(status.values, "kind")
     if kind not in KINDS:
         kind = "train" if "objective" in config else "selfplay"
     state, age, is_over = _state(status, changed_unix)
@@ -110,36 +111,36 @@ def run_status_of(
         why=_why(status, state, age, path),
         resume_command=_resume_command(path, kind) if state in RESUMABLE else "",
         age_s=age,
-        host=status.text("host"),
-        started_unix=status.number("started_unix"),
-        updated_unix=status.number("updated_unix"),
+        host=text_of(status.values, "host"),
+        started_unix=number(status.values, "started_unix"),
+        updated_unix=number(status.values, "updated_unix"),
         seconds=seconds_of(status.values),
-        net=status.text("net"),
-        iteration=int(status.number("iteration")),
-        iterations=int(status.number("iterations")),
-        games=recorded.games if counts_records else int(status.number("games")),
-        target=int(status.number("target")),
-        positions=int(status.number("positions")),
-        positions_target=int(status.number("positions_target")),
-        devices=[_device(worker) for worker in status.mappings("workers")],
-        stats=recorded if counts_records else _counts(status.mapping("stats")),
-        restarts=int(status.number("restarts")),
-        blocks_checked=int(status.number("blocks_checked")),
+        net=text_of(status.values, "net"),
+        iteration=int(number(status.values, "iteration")),
+        iterations=int(number(status.values, "iterations")),
+        games=recorded.games if counts_records else int(number(status.values, "games")),
+        target=int(number(status.values, "target")),
+        positions=int(number(status.values, "positions")),
+        positions_target=int(number(status.values, "positions_target")),
+        devices=[_device(worker) for worker in mappings(status.values, "workers")],
+        stats=recorded if counts_records else _counts(mapping(status.values, "stats")),
+        restarts=int(number(status.values, "restarts")),
+        blocks_checked=int(number(status.values, "blocks_checked")),
         notes=_notes(status),
-        summary=status.mapping("summary"),
+        summary=mapping(status.values, "summary"),
     )
     return common if is_over else _with_activity(common, status)
 
 
 def _with_activity(found: RunStatus, status: StatusReader) -> RunStatus:
     """``found`` with what is going on now: load, workers, updates, and when it will be done."""
-    load, workers = status.mapping("load"), status.mappings("workers")
+    load, workers = mapping(status.values, "load"), mappings(status.values, "workers")
     return replace(
         found,
-        eta_s=None if status.values.get("eta_s") is None else status.number("eta_s"),
+        eta_s=None if status.values.get("eta_s") is None else number(status.values, "eta_s"),
         load=load,
         workers=workers,
-        learning=status.mapping("learning"),
+        learning=mapping(status.values, "learning"),
         bottleneck=_bottleneck(found.state, load, workers, found.target - found.games),
     )
 
@@ -154,7 +155,7 @@ def _state(status: StatusReader, changed_unix: float) -> tuple[str, float | None
 
 def _why(status: StatusReader, state: str, age_s: float | None, path: Path) -> str:
     """One line on how the run ended, or why little is known."""
-    reason, took = status.text("why"), seconds_of(status.values)
+    reason, took = text_of(status.values, "why"), seconds_of(status.values)
     ago = "" if age_s is None else f"{rounded_duration(age_s)} ago"
     if state == "unknown":
         if not path.is_dir():
@@ -201,6 +202,6 @@ def _notes(status: StatusReader) -> list[Values]:
     """The newest notes."""
     found: list[Values] = [
         {"time_unix": number(note, "time_unix"), "line": str(note.get("line", ""))}
-        for note in status.mappings("notes")
+        for note in mappings(status.values, "notes")
     ]
     return sorted(found, key=lambda note: note["time_unix"])[-NUM_NOTES:]

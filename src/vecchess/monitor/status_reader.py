@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import get_args
 
 from vecchess.monitor.changing_file import SmallFile
-from vecchess.safe_parse import is_schema, parse_json_object, to_json_value
-from vecchess.selfplay.supervisor.status_view import Values, mapping, mappings, number
+from vecchess.safe_parse import (
+    Values,
+    is_schema,
+    number,
+    parse_json_object,
+    text_of,
+    to_json_value,
+)
 from vecchess.store.status_file import SCHEMA, State
 
 FRESH_S = 10.0
@@ -37,7 +43,7 @@ class StatusReader:
         changed = self._file.refresh()
         if changed:
             is_observed = now - self._looked_at <= FRESH_S  # it was written since the last look
-            self._lag_s = 0.0 if is_observed else time.time() - self.number("updated_unix")
+            self._lag_s = 0.0 if is_observed else time.time() - number(self.values, "updated_unix")
             self._changed_at = now
         self._looked_at = now
         return changed
@@ -47,35 +53,18 @@ class StatusReader:
         """The fields; {} where the file is missing or cannot be read."""
         return self._file.value
 
-    def number(self, key: str) -> float:
-        """A number; 0 where there is none."""
-        return number(self.values, key)
-
-    def text(self, key: str) -> str:
-        """A text; "" where there is none."""
-        value = self.values.get(key)
-        return value if isinstance(value, str) else ""
-
-    def mapping(self, key: str) -> Values:
-        """An object; {} where there is none."""
-        return mapping(self.values, key)
-
-    def mappings(self, key: str) -> list[Values]:
-        """The objects of a list."""
-        return mappings(self.values, key)
-
     @property
     def age_s(self) -> float | None:
         """Seconds since it was written; None where it has no time. By the clock that wrote it at
         the first look, by this process's own clock from then on."""
-        if not self.number("updated_unix"):
+        if not number(self.values, "updated_unix"):
             return None
         return max(self._lag_s, 0.0) + time.monotonic() - self._changed_at
 
     @property
     def state(self) -> str:
         """One of ``STATES``, "gone" of a run that ended without a last status, or "unknown"."""
-        written = self.text("state")
+        written = text_of(self.values, "state")
         if written not in STATES:
             return "unknown"
         if written in OVER or self._is_active():
@@ -83,8 +72,10 @@ class StatusReader:
         return "gone"
 
     def _is_active(self) -> bool:
-        is_here, age = self.text("host") == socket.gethostname(), self.age_s
-        if is_here and was_alive(int(self.number("pid")), self.number("updated_unix")):
+        is_here, age = text_of(self.values, "host") == socket.gethostname(), self.age_s
+        if is_here and was_alive(
+            int(number(self.values, "pid")), number(self.values, "updated_unix")
+        ):
             return True
         if is_here or age is None:
             return age is not None and age <= FRESH_S

@@ -13,7 +13,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
 
-from vecchess.errors import DataError, VecchessError, write_error
+from vecchess.errors import ConfigError, DataError, VecchessError, write_error
 from vecchess.runtime.retried_read import read_file, retried
 
 PARTIAL_PREFIX = ".partial-"
@@ -29,6 +29,22 @@ def path_refusals(path: Path, mistake: type[VecchessError] = DataError) -> Itera
         yield
     except OSError as error:
         raise write_error(f"cannot write {path}", error, mistake) from None
+
+
+def require_place(file: Path, is_new: bool = False) -> None:
+    """Raise ConfigError where ``file`` could not be written, before hours are spent on it; with
+    ``is_new`` also where something has that name."""
+    if is_new and file.exists():
+        raise ConfigError(f"{file} is there already: choose another name")
+    if file.is_dir():
+        raise ConfigError(f"{file} is a folder: name a file in it")
+    require_parent(file)
+
+
+def require_parent(path: Path) -> None:
+    """Raise ConfigError where the folder that ``path`` would be in is missing."""
+    if not path.absolute().parent.is_dir():
+        raise ConfigError(f"there is no folder {path.parent} to write {path.name} to")
 
 
 def remove_file(path: Path) -> None:

@@ -11,6 +11,7 @@ from vecchess.arena.match_game import Forfeit, MatchGame, ending_name
 from vecchess.chess.pgn import RESULTS, in_lines, start_board, to_pgn
 from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError, DataError, write_error
+from vecchess.runtime.atomic_write import require_place
 
 _TERMINATIONS: dict[int, str] = {
     Forfeit.TIME: "time forfeit",
@@ -57,8 +58,7 @@ class PgnFile:
 
     def __init__(self, path: Path, players: tuple[str, str]) -> None:
         """Raises ConfigError where there is no folder for ``path``. Nothing is opened yet."""
-        if path.is_dir() or not path.absolute().parent.is_dir():
-            raise ConfigError(f"cannot write games to {path}: it is no place for a file")
+        require_place(path)
         self._players, self._path = players, path
 
     def __enter__(self) -> "PgnFile":

@@ -13,7 +13,7 @@ from vecchess.monitor.run_view import RunView
 from vecchess.monitor.status_reader import FRESH_S
 from vecchess.runtime.cost_meter import Cost
 from vecchess.runtime.reporting import as_clock, format_time, rounded_duration
-from vecchess.selfplay.supervisor.status_view import number
+from vecchess.safe_parse import number
 from vecchess.snn.integer.net_file import load_net
 from vecchess.store.run_folder import flat_settings
 

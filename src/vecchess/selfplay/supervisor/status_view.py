@@ -6,19 +6,17 @@ program: what is no number counts as 0. rich is imported when a picture is drawn
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.reporting import as_clock
+from vecchess.safe_parse import Values, mapping, mappings, number
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-Values = dict[str, Any]
-MOST = 1e15
-"""Larger values, and what is no number, count as 0."""
 GOOD, WARM, BAD, LIVE, QUIET = "green", "yellow", "red", "cyan", "dim"
 """Colours of the terminal's own palette, which suit its background (decision 157)."""
 STATE_STYLE = {
@@ -35,26 +33,6 @@ WIDE = 100
 LEAST_BAR = 8
 LEFT, GAP = 2, 2
 """Columns of texts, which stand on the left of the table of workers; spaces between columns."""
-
-
-def number(values: Values, key: str) -> float:
-    """A number of ``values``; 0 where there is none."""
-    value = values.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0.0
-    return float(value) if abs(value) <= MOST else 0.0
-
-
-def mapping(values: Values, key: str) -> Values:
-    """An object of ``values``; {} where there is none."""
-    value = values.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def mappings(values: Values, key: str) -> list[Values]:
-    """The objects of a list of ``values``; [] where there is none."""
-    value = values.get(key)
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def seconds_of(status: Values) -> float:
