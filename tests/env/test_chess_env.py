@@ -1,5 +1,6 @@
 """The environment's games are those of python-chess, of random self-play, and of any threads."""
 
+import os
 import random
 from collections.abc import Iterator
 
@@ -265,6 +266,9 @@ def test_a_game_may_stay() -> None:
         ({"observations": np.zeros((25, 4, 8, 8), np.int8).swapaxes(0, 1)}, ValueError, "contig"),
         ({"observations": np.zeros((4, 26), np.uint64)}, NetworkError, "26 input planes"),
         ({"num_planes": 7}, NetworkError, "7 input planes"),
+        ({"observations": True}, ValueError, r"observations must be .*, not bool\[\]"),
+        ({"observations": np.zeros(())}, ValueError, "observations must be"),
+        ({"masks": 1}, ValueError, r"masks must be .*, not int\[\]"),
         ({"masks": np.zeros((4, 4671), np.bool_)}, ValueError, "masks must be"),
         ({"masks": np.zeros((4, 4672), np.int64)}, ValueError, "masks must be"),
     ],
@@ -277,14 +281,17 @@ def test_settings_that_cannot_be_are_refused(
 
 
 def test_wrong_calls_are_refused() -> None:
-    env = ChessEnv(4)
+    env = ChessEnv(4, masks=False)
+    assert env.masks is None
     for actions in ([0, 1], np.zeros(4), [[0] * 4]):
         with pytest.raises(ValueError, match=r"actions must be int\[4\]"):
             env.step(actions)
     with pytest.raises(ValueError, match="rows must be from 0 to 3"):
         env.reset(rows=[4])
-    with pytest.raises(ValueError, match="begin at 0"):
-        env.reset(rows=[1], numbers=[-2])
+    for numbers in ([-2], [1, 2]):
+        with pytest.raises(ValueError, match=r"numbers must be int\[1\], from 0 on"):
+            env.reset(rows=[1], numbers=numbers, seed=9)
+    assert env.seed == 0
     with pytest.raises(ConfigError, match="seed must be from 0"):
         env.reset(seed=-1)
     assert (terminations(env.positions) == Termination.ONGOING).all()
@@ -300,3 +307,15 @@ def test_rows_are_begun_anew_by_number_or_by_mask() -> None:
         with pytest.raises(ValueError, match="rows must be"):
             env.reset(wrong)
     env.reset([])
+
+
+def test_a_forked_process_begins_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fork has the pool and none of its threads: here they are ended instead."""
+    env = ChessEnv(256, threads=2)
+    env.step(env.random_actions())
+    runner = env._runner
+    assert runner._pool is not None
+    runner._pool.shutdown()
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    env.step(env.random_actions())
+    assert (env.rows.plies == 2).all()

@@ -5,6 +5,7 @@ import pytest
 
 from vecchess.chess.rules import Termination
 from vecchess.env import ChessEnv, FunctionalEnv
+from vecchess.env.chess_env import STAY
 
 SETTINGS = {"seed": 4, "starts": "chess960", "random_plies": 2, "max_plies": 40}
 
@@ -44,3 +45,12 @@ def test_a_state_can_be_stepped_again_and_stays_as_it_was() -> None:
     assert (one.rows.positions != other.rows.positions).any(1).all()
     with pytest.raises(ValueError, match="not legal"):
         face.step(state, [4671, *first[1:]])
+
+
+def test_few_environments_are_kept() -> None:
+    env = FunctionalEnv()
+    for num_games in range(1, 8):
+        state = env.init(np.arange(num_games))
+        assert (env.step(state, np.full(num_games, STAY)).rewards == 0).all()
+        env.init(np.arange(3))
+    assert list(env._envs) == [5, 6, 7, 3]

@@ -130,8 +130,47 @@ def test_after_an_interrupt_games_begin_anew(monkeypatch: pytest.MonkeyPatch) ->
     games.close()
 
 
+class InterruptedOnce(ImmediatePlayer):
+    """Plays at random; its first call is interrupted."""
+
+    def __init__(self) -> None:
+        super().__init__("random")
+        self.player, self.is_called = RandomPlayer(), False
+
+    def choose(self, requests: MoveRequests) -> np.ndarray:
+        if not self.is_called:
+            self.is_called = True
+            raise KeyboardInterrupt
+        return self.player.choose(requests)
+
+
+def test_a_game_that_the_user_ends_in_an_interrupted_step_is_told_of() -> None:
+    table = from_fens(["6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", "4k3/8/8/8/8/8/8/R3K3 w - - 0 1"])
+    games = VersusGames(12, InterruptedOnce(), "white", starts=table)
+    is_mate = games.env.rows.starts == 0
+    assert 0 < is_mate.sum() < 12
+    with pytest.raises(KeyboardInterrupt):
+        games.step(moves_to_actions(GreedyPlayer().choose(games._requests(np.arange(12)))))
+    told = games.step(games.env.random_actions())
+    assert (told.codes[is_mate] == Termination.CHECKMATE).all()
+    assert (told.rewards[is_mate] == 1).all()
+    assert (games.step(games.env.random_actions()).codes[is_mate] == 0).all()
+
+
+def test_a_game_that_an_owed_reply_ends_is_told_of() -> None:
+    games = VersusGames(3, InterruptedOnce(), "white", max_plies=2)
+    with pytest.raises(KeyboardInterrupt):
+        games.step(games.env.random_actions())
+    assert (games.step(games.env.random_actions()).codes == Termination.PLY_CAP).all()
+    games.begin(np.arange(3))
+    assert (games._codes == 0).all()
+    assert not games.is_over.any()
+
+
 @pytest.mark.stockfish
 def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(ConfigError, match="colour 'White': give 'both'"):
+        VersusGames(2, "random", "White")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="no player 'nobody'"):
         VersusGames(2, "nobody")
     with pytest.raises(ConfigError, match="a clock plays one game at a time"):

@@ -137,7 +137,7 @@ class ChessEnv(CopiedWhole):
         self.num_games, self.seed, self.max_plies = num_games, seed, max_plies
         self.starts = start_table(starts)
         self.observations = _observations(observations, num_games, num_planes)
-        self.masks: Any = masks
+        self.masks: Any = None if masks is False else masks
         if self.observations is not None:
             num_planes = int(self.observations.shape[1])
         require_planes_alone(num_planes)
@@ -218,8 +218,8 @@ class ChessEnv(CopiedWhole):
             raise ValueError(f"rows must be from 0 to {self.num_games - 1}")
         following = chosen if rows is None else self.rows.numbers[chosen] + self.num_games
         begun = following if numbers is None else np.asarray(numbers, np.int64)
-        if (begun < 0).any():
-            raise ValueError("numbers of games begin at 0")
+        if begun.shape != chosen.shape or (begun < 0).any():
+            raise ValueError(f"numbers must be int[{len(chosen)}], from 0 on")
         if seed is not None:
             _check_range("seed", seed, 0, MOST_SEED)
             self.seed = seed
@@ -385,11 +385,17 @@ def writable(memory: Any) -> Any:
 
 def _mask_address(masks: Any, num_games: int) -> int:
     """Address of the user's masks. Raises ValueError where they cannot be used."""
-    kind, shape = str(masks.dtype).removeprefix("torch."), tuple(masks.shape)
+    kind, shape = _kind_and_shape(masks)
     if kind not in ("bool", "uint8", "int8") or shape != (num_games, NUM_ACTIONS):
         wants = f"bool, uint8 or int8[{num_games}, {NUM_ACTIONS}]"
         raise ValueError(f"masks must be {wants}, not {kind}{list(shape)}")
     return writable_address(masks)
+
+
+def _kind_and_shape(memory: Any) -> tuple[str, tuple[int, ...]]:
+    """Type and shape of memory of numpy or torch; those of a scalar for anything else."""
+    kind = str(getattr(memory, "dtype", type(memory).__name__)).removeprefix("torch.")
+    return kind, tuple(getattr(memory, "shape", ()))
 
 
 def _observations(wanted: Any, num_games: int, num_planes: int) -> Any:
@@ -402,10 +408,10 @@ def _observations(wanted: Any, num_games: int, num_planes: int) -> Any:
         if wanted == "planes":
             return np.zeros((num_games, num_planes, 8, 8), np.float32)
         raise ConfigError(f"observations {wanted!r}: give 'bitboards', 'planes' or memory")
-    shape, kind = tuple(wanted.shape), str(wanted.dtype).removeprefix("torch.")
+    kind, shape = _kind_and_shape(wanted)
     is_packed = len(shape) == 2 and kind in ("uint64", "int64")
     is_unpacked = len(shape) == 4 and shape[2:] == (8, 8)
-    if shape[0] != num_games or not (is_packed or is_unpacked):
+    if not (is_packed or is_unpacked) or shape[0] != num_games:
         found = f"{kind}{list(shape)}"
         wants = f"uint64[{num_games}, P] or numbers of [{num_games}, P, 8, 8]"
         raise ValueError(f"observations must be {wants}, not {found}")

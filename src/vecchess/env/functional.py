@@ -9,6 +9,9 @@ from vecchess.chess.game_arrays import Games
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.env.chess_env import ChessEnv, CopiedWhole, Starts, endings
 
+MOST_ENVS = 4
+"""Environments kept, of some 12 kB a game: a loop that drops games has many numbers of them."""
+
 
 class EnvState(NamedTuple):
     """G games at one time, in arrays that no later step writes.
@@ -51,6 +54,7 @@ class FunctionalEnv(CopiedWhole):
             "num_planes": num_planes, "threads": threads,
         }  # fmt: skip
         self._envs: dict[int, ChessEnv] = {}
+        """Environments by their number of games, the one used last at the end."""
 
     def init(self, keys: ArrayLike) -> EnvState:
         """Begin the games with these numbers, int[G] from 0 on; they choose openings."""
@@ -75,11 +79,13 @@ class FunctionalEnv(CopiedWhole):
 
     def _env(self, num_games: int) -> ChessEnv:
         """The environment of so many games; its games are the last call's."""
-        if num_games not in self._envs:
-            self._envs[num_games] = ChessEnv(
-                num_games, auto_reset=False, observations="planes", masks=True, **self._settings
-            )
-        return self._envs[num_games]
+        env = self._envs.pop(num_games, None) or ChessEnv(
+            num_games, auto_reset=False, observations="planes", masks=True, **self._settings
+        )
+        self._envs[num_games] = env
+        for old in list(self._envs)[:-MOST_ENVS]:
+            del self._envs[old]
+        return env
 
 
 def _state(env: ChessEnv, rewards: NDArray[np.float32]) -> EnvState:

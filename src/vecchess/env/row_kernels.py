@@ -5,6 +5,7 @@ of rows. ``scratch``: addresses of room for a list of moves, ``uint16[MOVE_BUFFE
 planes, ``uint64[P]``. Rows depend on no other, so ranges of them can be worked on at the same time.
 """
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -91,7 +92,8 @@ class RowRunner(HoldsAddresses):
         shares = max(1, min(threads, num_games // FEWEST_ROWS))
         self._moves = np.zeros((shares, MOVE_BUFFER), np.uint16)
         self._planes = np.zeros((shares, num_planes), np.uint64)
-        self._pool = ThreadPoolExecutor(shares - 1, "env") if shares > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_pid = 0
 
     def point(self, **arrays: NDArray[Any]) -> None:
         """Let fields of the record hold the addresses of arrays, and keep the arrays."""
@@ -128,8 +130,10 @@ class RowRunner(HoldsAddresses):
     def _on_ranges(self, work: Callable[[int, int, int], Any]) -> list[Any]:
         """``work(share, begin, end)`` of ranges that make up all rows, in their order."""
         shares = len(self._moves)
-        if self._pool is None:
+        if shares == 1:
             return [work(0, 0, self._num_games)]
+        if self._pool is None or self._pool_pid != os.getpid():  # a fork has none of its threads
+            self._pool, self._pool_pid = ThreadPoolExecutor(shares - 1, "env"), os.getpid()
         ends = [self._num_games * share // shares for share in range(shares + 1)]
         parts = [(share, *part) for share, part in enumerate(pairwise(ends))]
         others = [self._pool.submit(work, *part) for part in parts[1:]]

@@ -1,7 +1,7 @@
 """Games of the user's side against a player of the arena, many at a time."""
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,14 +40,18 @@ class VersusGames:
         a spec is closed by ``close``. ``settings``: of ``ChessEnv``.
 
         Raises ConfigError and ValueError, see ``ChessEnv`` and ``open_player``; ConfigError too for
-        an engine with a clock where there are several games.
+        another colour, and for an engine with a clock where there are several games.
         """
+        if colour not in get_args(Colour):
+            raise ConfigError(f"colour {colour!r}: give 'both', 'white' or 'black'")
         self.env = ChessEnv(num_games, seed=seed, auto_reset=False, keep_past=True, **settings)
         self.colour = colour
         self._spec = opponent if isinstance(opponent, str) else None
         self._is_cut_off = False
         self.player: Player = self._open(num_games) if isinstance(opponent, str) else opponent
         self.is_over = np.zeros(num_games, np.bool_)
+        self._rewards, self._codes = _nothing(num_games)
+        """What happened since ``step`` last returned: more than nothing after an interrupt."""
         self._begun = np.zeros((num_games, POSITION_WORDS), np.uint64)
         self._plies = np.zeros(num_games, np.int32)
         self._moves = np.zeros((num_games, self.env.max_plies), np.uint16)
@@ -83,6 +87,7 @@ class VersusGames:
                 return
             self._begun[begun] = self.env.positions[begun]
             self._plies[begun], self.is_over[begun] = 0, False
+            self._rewards[begun], self._codes[begun] = 0, 0
             self._reply(begun[~self._is_users_turn(begun)])
             begun = begun[self.env.is_over[begun]]
             if len(begun):
@@ -94,22 +99,29 @@ class VersusGames:
 
         Rewards are those of the user's side: 1 won, -1 lost, 0 else; a code may be
         ``Forfeit.ILLEGAL_MOVE``. Actions in games that are over are ignored. Raises ValueError for
-        another shape or type, WorkerDied where the opponent forfeits.
+        another shape or type, WorkerDied where the opponent forfeits. What a step that was
+        interrupted has found is part of the next one.
         """
         if self._is_cut_off:  # a call before was interrupted while it waited for the opponent
             owed = ~self.is_over & ~self._is_users_turn(np.arange(self.env.num_games))
-            self.is_over |= self._reply(np.flatnonzero(owed)).codes > 0
+            self._count(self._reply(np.flatnonzero(owed)), -1)
         chosen = whole_numbers(actions, self.env.num_games)
         is_legal, was_over = self.env.is_legal(chosen), self.is_over.copy()
-        rewards, codes = self._move(np.where(is_legal & ~was_over, chosen, STAY))
+        moved = self._move(np.where(is_legal & ~was_over, chosen, STAY))
         is_illegal = ~is_legal & ~was_over
-        rewards[is_illegal], codes[is_illegal] = -1, Forfeit.ILLEGAL_MOVE
-        self.is_over |= codes > 0
-        replied = self._reply(np.flatnonzero(~self.is_over))
-        rewards -= replied.rewards
-        codes |= replied.codes
-        self.is_over |= codes > 0
-        return EnvStep(rewards, codes)
+        moved.rewards[is_illegal], moved.codes[is_illegal] = -1, Forfeit.ILLEGAL_MOVE
+        self._count(moved, 1)
+        self._count(self._reply(np.flatnonzero(~self.is_over)), -1)
+        found = EnvStep(self._rewards, self._codes)
+        self._rewards, self._codes = _nothing(self.env.num_games)
+        return found
+
+    def _count(self, step: EnvStep, sign: int) -> None:
+        """Add what a step gave to what the user is to be told; ``sign``: 1 of the user's moves, -1
+        of the opponent's."""
+        self._rewards += sign * step.rewards
+        self._codes |= step.codes
+        self.is_over |= step.codes > 0
 
     def _is_users_turn(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool[K]"""
@@ -164,3 +176,7 @@ class VersusGames:
         if len(forfeits):
             reason = ending_name(int(forfeits[0])).replace("_", " ")
             raise WorkerDied(f"player {self.player.name} forfeits a game: {reason}")
+
+
+def _nothing(num_games: int) -> EnvStep:
+    return EnvStep(np.zeros(num_games, np.float32), np.zeros(num_games, np.uint8))
