@@ -81,11 +81,12 @@ class Contributor:
         self.run_is_over = False
         self._tests_itself = tests_itself
         self._store, self._stop, self._display = store, stop, display
-        store.give_up = lambda: self._is_late
+        store.give_up = lambda: self._is_closed or self._is_late
         self._io = ThreadPoolExecutor(1, "store")
         self._player: BlockPlayer | None = None
         self._devices: list[Device] = []
         self._is_stopping, self._has_waited = False, stop.late_after(DRAIN_S)
+        self._is_closed = False
         self._next_report = self._next_over = 0.0
         self._began = time.monotonic()
 
@@ -94,7 +95,7 @@ class Contributor:
         more of them, or ""."""
         self._devices = parse_gpus(config.gpus, may_share=True)
         facts = self._wait_for(RUN_NAME, f"waiting for the run to begin: {self._store.place}")
-        self._store.probe()
+        self._asked(self._store.probe)
         if self._tests_itself:
             digest = digest_of_known_block(config, self._devices, folder / "test", self)
             if digest != KNOWN_DIGEST:
@@ -114,7 +115,8 @@ class Contributor:
                     self._report("ended").result(LAST_WORD_S)
 
     def close(self) -> None:
-        """End the thread; a request that does not return is not waited for."""
+        """End the thread; a request that is not answered is given up."""
+        self._is_closed = True
         self._io.shutdown(wait=False, cancel_futures=True)
 
     @property
@@ -123,7 +125,8 @@ class Contributor:
         return self._player.num_blocks if self._player else 0
 
     def update(self, supervisor: Supervisor) -> None:
-        """Show what the devices do; a ``SelfplayWatcher``."""
+        """Show what the devices do; a ``SelfplayWatcher``. Raises PlayerEnds as ``_check_stop``."""
+        self._check_stop()
         self._display.update(self._line)
 
     def report_line(self, line: str) -> None:

@@ -71,6 +71,7 @@ from vecchess.store.id_set import IdSet
 from vecchess.store.remote.block_file import BlockName, may_be_of, unpack_block
 from vecchess.store.remote.object_store import ObjectStore, is_url
 from vecchess.store.remote.run_mirror import place_of
+from vecchess.store.remote.run_places import SAVING_S
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import LogEvent, no_event
 from vecchess.store.run_pins import RunPins
@@ -79,7 +80,7 @@ from vecchess.store.status_file import StatusWriter
 
 MOST_BLOCK_SEATS, USUAL_BLOCKS = 256, 256
 MOST_BLOCKS = 1024
-"""Blocks of a task of self-play: all of a task are recorded at once."""
+"""Blocks of a task of self-play, at most."""
 BUSY_S = 0.5
 """Before the manifest is tried again: the learner may have it, to send a window of games."""
 PART = "part-"
@@ -115,9 +116,11 @@ class FleetExecutor:
         keeps_results: bool,
         log_event: LogEvent = no_event,
         players: RayPlayers | None = None,
+        stop: StopSignals | None = None,
     ) -> None:
         """``run``: the learner's folder, which has its pins. ``keeps_results``: see
-        ``LearnerSteps``. ``players``: that come and go with this executor.
+        ``LearnerSteps``. ``players``: that come and go with this executor. ``stop``: a store that
+        does not answer is given up some time after a stop was requested.
 
         Raises DataError for a damaged manifest.
         """
@@ -129,9 +132,10 @@ class FleetExecutor:
         self.ledger = GameLedger(manifest, self._games.run_id, watcher.report_line, has_seats)
         self._cuts = CutFinder(run, manifest, self._seating) if self._seating else None
         self._quota = DiskQuota(manifest, config.keep_gb, watcher.report_line, log_event)
-        self._steps = LearnerSteps(keeps_results)
+        self._steps = LearnerSteps(keeps_results, records_each=not has_seats)
         self._has_started = self._is_stopping = False
-        store.give_up = lambda: self._is_stopping
+        is_late = (stop or StopSignals()).late_after(SAVING_S)
+        store.give_up = lambda: self._is_stopping or is_late()
         self._log_event, self._net = log_event, ""
         self._own_players = players
         self._net_file: Path | None = None
@@ -230,8 +234,6 @@ class FleetExecutor:
             self._log_event("network", net=source.short_name)
         self._net_file = source.module.weights if source.kind == "module" else source.file
         while missing := self.ledger.missing:
-            while self.ledger.num_open:
-                self.ledger.assign(FLEET, self.ledger.num_open)
             draft = self._draft(net, missing.span[0])
             wanted = missing & IdSet([(draft.first, draft.end)])
             rewind = yield from self._steps.gather(draft, draft.blocks.touched_by(wanted))
@@ -383,7 +385,9 @@ class FleetExecutor:
         return self._checker
 
     def _accept(self, task: FleetTask, results: dict[BlockName, bytes]) -> None:
-        """Record the results of a generation."""
+        """Record results: all of a generation, or those of self-play that are new."""
+        while self.ledger.num_open:  # all at first, later those that were dropped
+            self.ledger.assign(FLEET, self.ledger.num_open)
         for name, data in sorted(results.items()):
             games = BlockGames.of(name, data, self._games)
             shard, cut = unpack_block(name.object, data)
@@ -472,7 +476,9 @@ def open_mailbox(
     if config.executor == "ray":
         players = RayPlayers(place, config, watcher.report_line, stop)
     keeps_results, log_event = is_url(place), status.log.write
-    return FleetExecutor(config, run, store, devices, watcher, keeps_results, log_event, players)
+    return FleetExecutor(
+        config, run, store, devices, watcher, keeps_results, log_event, players, stop
+    )
 
 
 def games_of_run(config: PlayConfig, run: RunFolder, seating: Seating | None) -> GamesOfRun:

@@ -1,9 +1,10 @@
 """What a learner does to have a generation played: give out its blocks, gather and check results.
 
 Each round it makes the store as it should be, whatever got lost: a write that was believed to have
-worked is repeated until its object is seen. Nothing is recorded before all blocks of a task are
-there. A result that is wrong names its player: nothing that it sent is learnt from, and where games
-of it were recorded before, the training goes back to before the first of them.
+worked is repeated until its object is seen. A training records nothing before all blocks of a task
+are there, self-play each result as it comes. A result that is wrong names its player: nothing that
+it sent is learnt from, and where games of it were recorded before, the training goes back to before
+the first of them; self-play drops them.
 
     fleet/drafts/HASH    number of the task with this content: who begins again finds it
     fleet/banned/P       why no result of player P is taken
@@ -38,8 +39,9 @@ from vecchess.store.remote.block_file import BlockName, blocks_of
 
 POLL_S = 0.5
 """Between two looks at the results."""
-IDLE_ROUNDS = 8
-"""After so many looks without a new result the task, its inputs and refusals are looked after."""
+IDLE_ROUNDS, MOST_IDLE_ROUNDS = 8, 128
+"""After so many looks without a new result the task and its inputs are looked after; then after
+twice as many, up to the second number."""
 KEPT_TASKS = 2
 """The results of so many generations stay: the next one goes on with those of the last one."""
 BANNED = "fleet/banned/"
@@ -63,17 +65,23 @@ class Gathering:
     """The draft under each number under which it was given out; the newest last."""
     confirmed: set[int] = field(default_factory=set)
     """Numbers whose object is that task, and not one of another learner."""
-    held: dict[int, tuple[BlockName, bytes]] = field(default_factory=dict)
-    """The results that are there, by block."""
+    held: dict[int, tuple[BlockName, bytes | None]] = field(default_factory=dict)
+    """The results that are there, by block; None in place of one that is recorded."""
+
+    @property
+    def unrecorded(self) -> dict[BlockName, bytes]:
+        """The results that are there and not recorded yet."""
+        return {name: data for name, data in self.held.values() if data is not None}
 
 
 class LearnerSteps:
     """A learner, from its start to its end."""
 
-    def __init__(self, keeps_results: bool) -> None:
+    def __init__(self, keeps_results: bool, records_each: bool = False) -> None:
         """Knows nothing of the store before ``start``. ``keeps_results``: they are the recorded
-        games of a run by URL, and another learner may go on with others than this one."""
-        self._keeps_results = keeps_results
+        games of a run by URL, and another learner may go on with others than this one.
+        ``records_each``: results are recorded as they come, as recorded games can be dropped."""
+        self._keeps_results, self._records_each = keeps_results, records_each
         self._banned: dict[str, str] = {}
         """Why no result is taken, by player."""
         self._next: int | None = None
@@ -96,13 +104,19 @@ class LearnerSteps:
             before = len(work.held)
             for task in list(work.tasks):
                 names: list[str] = yield Names(blocks_of(task.number))
+                yield from self._refuse(task, names)
                 rewind = yield from self._take_in(work, task, names)
                 if rewind is not None:
                     return rewind
-            yield Gathered(draft, [name for name, _ in work.held.values()])
-            idle = 0 if len(work.held) > before else idle + 1
+            if self._records_each:
+                yield from self._record(work)
+            yield Gathered(draft, list(work.unrecorded))
+            if len(work.held) > before:
+                idle, patience = 0, IDLE_ROUNDS
+            else:
+                idle += 1
             if idle == patience or not work.tasks:
-                idle, patience = 0, 2 * patience
+                idle, patience = 0, min(2 * patience, MOST_IDLE_ROUNDS)
                 yield from self._look_after(work)
             if len(work.held) < len(wanted):
                 yield Pause(POLL_S)
@@ -116,11 +130,16 @@ class LearnerSteps:
             not any(name.player in self._banned for name, _ in work.held.values()),
             "no result of a banned player counts",
         )
-        yield Accept(draft, dict(work.held.values()))
+        yield from self._record(work)
         given_out = {task.number for task in work.tasks}
         self._past.append(given_out | {name.task for name, _ in work.held.values()})
         yield from self._tidy_up()
         return None
+
+    def _record(self, work: Gathering) -> Steps[None]:
+        if results := work.unrecorded:
+            yield Accept(work.draft, results)
+            work.held |= {name.block: (name, None) for name in results}
 
     def has_results_of(self, task: int) -> bool:
         """Whether the results of a task are sure to be in the store."""
@@ -178,15 +197,13 @@ class LearnerSteps:
             if not fault:
                 work.held[name.block] = name, data
                 continue
-            rewind = yield from self._ban(work, task, name, fault)
+            rewind = yield from self._ban(work, name, fault)
             if rewind is not None:
                 sometimes("a player is wrong whose games were learnt from")
                 return rewind
         return None
 
-    def _ban(
-        self, work: Gathering, task: FleetTask, wrong: BlockName, fault: str
-    ) -> Steps[Rewind | None]:
+    def _ban(self, work: Gathering, wrong: BlockName, fault: str) -> Steps[Rewind | None]:
         """Take no result of a player any more, and drop what it sent."""
         player = wrong.player
         reason = f"block {wrong.block} of task {wrong.task}: {fault}"
@@ -195,7 +212,6 @@ class LearnerSteps:
         while (yield Get(BANNED + player)) is None:  # the next learner must know it
             yield Create(BANNED + player, reason.encode())
         self._drop_banned(work)
-        yield from self._refuse(task, (yield Names(blocks_of(task.number))))
         return (yield from self._earliest([player]))
 
     def _read_bans(self) -> Steps[Rewind | None]:
@@ -217,6 +233,8 @@ class LearnerSteps:
 
     def _refuse(self, task: FleetTask, names: list[str]) -> Steps[None]:
         """Mark the results of banned players, so that others play these blocks."""
+        if not self._banned:
+            return
         seen = Seen.of(task.number, names)
         for block, players in seen.results.items():
             for player in players & self._banned.keys() - seen.refused[block]:
@@ -248,8 +266,6 @@ class LearnerSteps:
             sometimes("a task was lost")
             yield Create(task_name(newest.number), newest.to_bytes())
         yield from self._announce(newest)
-        for task in work.tasks:
-            yield from self._refuse(task, (yield Names(blocks_of(task.number))))
 
     def _tidy_up(self) -> Steps[None]:
         """Remove the claims, refusals and results of tasks that are long over."""

@@ -293,6 +293,7 @@ class Supervisor:
         return larger if keeps_to_memory(self.config.tree, larger, self.devices) else share
 
     def _must_stop(self, heartbeat: Callable[[], str]) -> bool:
+        self._watcher.update(self)
         self._call_heartbeat(heartbeat)
         return self._is_over
 
