@@ -103,7 +103,14 @@ def test_what_lay_there_at_the_first_look_has_to_change(players: Players) -> Non
 
 @pytest.mark.parametrize(
     "word",
-    [{"load": [1]}, {"load": {"plies_per_s": "x"}}, {"load": None}, {"games": "x"}, {"devices": 5}],
+    [
+        {"load": [1]},
+        {"load": {"plies_per_s": "x"}},
+        {"load": None},
+        {"games": "x"},
+        {"devices": 5},
+        {"state": "x" * 9999},
+    ],
 )
 def test_a_word_that_is_none_does_no_harm(players: Players, word: dict[str, Any]) -> None:
     players.say("odd", **word)
@@ -112,3 +119,4 @@ def test_a_word_that_is_none_does_no_harm(players: Players, word: dict[str, Any]
     players.wait(LOOK_S, "good")
     assert players.list.throughput.plies_per_s in (100, 200)
     assert {"odd", "wrong", "good"} == players.shown.keys()
+    assert max(len(each["stage"]) for each in players.list.shown) < 60

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import process_time
 
 import pytest
+from pydantic import ValidationError
 
 from tests.fleet import planted, simulation, worlds
 from tests.fleet.simulation import SOMETIMES, Simulation
@@ -15,7 +16,7 @@ from tests.fleet.worlds import World
 from vecchess.errors import DataError
 from vecchess.fleet import learner_steps
 from vecchess.fleet.steps import SEEN
-from vecchess.fleet.task import CutPart, FleetTask
+from vecchess.fleet.task import CutPart, FleetTask, GamesOfRun
 
 FLEET = Path(learner_steps.__file__).parent
 LONG_S = 150.0
@@ -109,6 +110,23 @@ def test_a_task_with_a_value_of_another_type_is_damaged(text: bytes) -> None:
     assert FleetTask.of_bytes("task", data) == task
     with pytest.raises(DataError, match="task is damaged"):
         FleetTask.of_bytes("task", data.replace(b'"number": 3', text))
+
+
+@pytest.mark.parametrize("name", ["fleet/../a", "..", "fleet//a", "/a", "fleet/.a", "fleet/"])
+def test_a_name_that_leads_elsewhere_is_refused(name: str) -> None:
+    with pytest.raises(ValidationError, match="object"):
+        CutPart(object=name, start=0, length=9, sha256="a" * 64)
+
+
+@pytest.mark.parametrize("table", ["game", "tree"])
+def test_settings_of_a_run_that_are_no_tables_are_refused(table: str) -> None:
+    facts = GamesOfRun(
+        run_id="0" * 32, settings={}, seats=0, turns=0, games_version=1, openings=None, tables=""
+    )
+    assert GamesOfRun.of_bytes("run", facts.to_bytes()) == facts
+    damaged = facts.model_copy(update={"settings": {table: 5}}).to_bytes()
+    with pytest.raises(DataError, match="game and tree are tables"):
+        GamesOfRun.of_bytes("run", damaged)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from vecchess.config import SelfplayConfig, TrainConfig, to_toml
 from vecchess.errors import ConfigError, DataError, FileUnreadable
@@ -14,6 +15,7 @@ from vecchess.store import run_pins
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import (
     GAMES_VERSION,
+    PinnedFile,
     PlayedBy,
     RunPins,
     absolute_paths,
@@ -227,3 +229,10 @@ def test_paths_are_made_absolute_in_fixed_settings_alone(tmp_path: Path) -> None
     made = absolute_paths(config)
     assert (made.data, made.game.openings) == ((Path.cwd() / "a",), Path.cwd() / "b")
     assert made == config.model_copy(update={"data": made.data, "game": made.game})
+
+
+@pytest.mark.parametrize("file", ["", ".", "..", "a/b", "../b", "a\\b", "a\0"])
+def test_a_pinned_file_lies_in_its_folder(file: str) -> None:
+    assert PinnedFile(file="..a.epd", sha256="").file == "..a.epd"
+    with pytest.raises(ValidationError, match="file"):
+        PinnedFile(file=file, sha256="")

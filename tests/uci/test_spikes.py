@@ -40,6 +40,7 @@ def test_the_neurons_of_the_network_are_shown() -> None:
         ("spikes startpos moves f2f3 e7e5 g2g4 d8h4", "default", "without a legal move"),
         ("spikes fen 8/8/8/8/8/8/8/8 w - - 0 1", "default", "no king"),
         ("spikes startpos", "material", "material"),
+        ("spikes startpos", "n" * 300, "File name too long"),
     ],
 )
 def test_what_is_wrong_is_one_line(line: str, net: str, reason: str) -> None:

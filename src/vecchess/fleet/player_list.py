@@ -81,7 +81,7 @@ class PlayerList:
 
     def _shown(self, name: str) -> dict[str, Any]:
         word, load = self._words[name], self._load_of(name)
-        state = str(word.get("state", ""))
+        state = clip_line(word.get("state", ""), 40)
         if state != "ended" and not self._is_there(name):
             state = f"lost, last word {self._silent_s(name):.0f} s ago"
         devices = word.get("devices")

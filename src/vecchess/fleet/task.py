@@ -9,7 +9,7 @@ import hashlib
 import json
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from vecchess.errors import ConfigError, DataError
 from vecchess.safe_parse import clip_line, is_schema, parse_json_object
@@ -27,7 +27,8 @@ CUTS = "fleet/cuts/"
 _MOST_BYTES = 1 << 26
 _Count = Annotated[int, Field(ge=0, le=1 << 62)]
 _Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-_Object = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$", max_length=400)]
+_PART = "[A-Za-z0-9_][A-Za-z0-9_.-]*"
+_Object = Annotated[str, Field(pattern=f"^{_PART}(/{_PART})*$", max_length=400)]
 
 
 class StoredModel(BaseModel):
@@ -70,7 +71,7 @@ class FleetTask(StoredModel):
     first: _Count
     end: _Count
     size: Annotated[int, Field(ge=1, le=1 << 40)]
-    net: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=250)]
+    net: Annotated[str, Field(pattern=f"^{_PART}$", max_length=250)]
     """Network file in ``nets``, or the name of a built-in one."""
     net_sha256: str
     """sha256 of that file; "" of one that is built in."""
@@ -114,6 +115,13 @@ class GamesOfRun(StoredModel):
     """A copy in ``inputs/openings``."""
     tables: str
     """Hash of the tablebases' names and sizes; "" without any."""
+
+    @field_validator("settings")
+    @classmethod
+    def _has_tables(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        if not all(isinstance(settings.get(name, {}), dict) for name in ("game", "tree")):
+            raise ValueError("game and tree are tables")
+        return settings
 
     def check_version(self) -> None:
         """Raise ConfigError where this vecchess would play other games."""

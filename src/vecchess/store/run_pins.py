@@ -59,7 +59,7 @@ class PinnedFile(TypedModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    file: Annotated[str, Field(pattern=r"^[^/\\\x00]+$")]
+    file: Annotated[str, Field(pattern=r"^\.*[^./\\\x00][^/\\\x00]*$")]
     sha256: str
 
 

@@ -32,7 +32,7 @@ def answer_spikes(words: Sequence[str], net: str) -> str:
     """The answer to ``spikes`` with the words after it, about the network file ``net``."""
     try:
         found = trace_spikes(words, net)
-    except VecchessError as error:
+    except (VecchessError, OSError) as error:
         found = {"error": " ".join(str(error).split())}
     except MemoryError:
         found = {"error": "out of memory"}
