@@ -21,9 +21,9 @@ def main() -> None:
     # Until the command line is imported, Ctrl-C ends the process by the system's default action: an
     # exception during an import would print a traceback. Scripts may start us with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    for stream in (sys.stdout, sys.stderr):  # one that is closed is None
-        if stream is not None:
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    _open_closed_streams()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     # Nearly all that imports make stays. Looking for garbage after each 700 objects, and in all of
     # them at the end, took a third of a second with numba and a whole one with torch.
     gc.set_threshold(GARBAGE_THRESHOLD)
@@ -36,6 +36,18 @@ def main() -> None:
     code = run()
     _fix_exit_code(code)
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Let /dev/null stand for standard streams that are closed: the next file that is opened, one
+    of a run perhaps, would get the number that messages are written to."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+            stream = open(number, "w" if number else "r", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 def run() -> int:
@@ -90,7 +102,8 @@ def _fail(message: str, code: int) -> int:
     from vecchess.safe_parse import printable
 
     if line := printable(" ".join(message.split())):
-        print(f"vecchess: error: {line}", file=sys.stderr)
+        with suppress(OSError):  # the disk of the log may be full as well
+            print(f"vecchess: error: {line}", file=sys.stderr)
     return code
 
 

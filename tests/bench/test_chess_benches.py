@@ -31,6 +31,9 @@ def test_perft_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch, tmp_pa
         perft.run(depth=0)
     with pytest.raises(ConfigError, match="bad FEN"):
         perft.run("x", 1)
+    for depth in (1, 3):
+        with pytest.raises(ConfigError, match=f"no line of {depth} plies"):
+            perft.run("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", depth)
     with pytest.raises(ConfigError, match="not 'crafty'"):
         perft.run(against="crafty")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -40,8 +43,10 @@ def test_perft_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 @pytest.mark.thorough
-def test_movegen_plays_the_same_games_with_any_threads() -> None:
-    one, two = movegen.run(10, 1, 5), movegen.run(10, 2, 5)
+def test_movegen_plays_the_same_games_with_any_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = movegen.run(10, 1, 5)
+    monkeypatch.setattr(movegen, "_MOST_PART", 2)
+    two = movegen.run(10, 2, 5)
     for result in (one, two):
         assert sum(result["outcomes"].values()) == result["games"] == 10
         assert result["ratio_python_chess"] > 1

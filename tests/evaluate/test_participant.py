@@ -36,6 +36,21 @@ def test_a_network_is_spelled_by_its_file_and_search(given: tuple[str, ...], spe
     assert network_spelling(*given) == spelling  # type: ignore[arg-type]
 
 
+def test_a_file_may_lie_in_a_folder_with_a_colon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = Path("10:30/a.safetensors")
+    assert network_spelling(str(file)) == str(file)  # nothing is there: it may be a player
+    file.parent.mkdir()
+    save_net(small_net(1), file)
+    spelling = network_spelling(str(file), "puct", 8)
+    assert spelling == f"net:{file}?search=puct&sims=8"
+    save_net(small_net(1), Path("a.safetensors"))
+    same = identify("net:a.safetensors?search=puct&sims=8", 0)
+    assert identify(spelling, 0).identity == same.identity
+
+
 @pytest.mark.parametrize(
     ("given", "part"),
     [

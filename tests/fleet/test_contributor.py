@@ -19,6 +19,7 @@ from vecchess.fleet.task import RUN_NAME
 from vecchess.runtime.devices import CPU
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import StopSignals
+from vecchess.store.remote import run_mirror
 from vecchess.store.remote.object_store import WaitStopped
 
 PLAYER = build(ContributeConfig, {"gpus": "cpu"})
@@ -53,6 +54,20 @@ def test_a_player_that_begins_can_be_stopped_while_its_store_is_away() -> None:
     stop.request_stop("SIGINT")
     player.join(60)
     assert [(end["blocks"], end["exit_code"]) for end in ends] == [(0, 130)]
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_player_says_why_it_waits(has_begun: bool) -> None:
+    store, stop, out = SimulatedStore(), StopSignals(), StringIO()
+    if has_begun:
+        store.objects[run_mirror.CONFIG] = b""
+    display = ProgressDisplay(Console(file=out), quiet=False)
+    timer = threading.Timer(0.3, stop.request_stop, ["SIGINT"])
+    timer.start()
+    contribute(store, PLAYER, stop, display)
+    timer.join()
+    assert ("begun, and takes no players without --executor" in out.getvalue()) == has_begun
+    assert ("waiting for the run to begin" in out.getvalue()) != has_begun
 
 
 def test_a_player_that_is_over_gives_its_store_up() -> None:

@@ -113,3 +113,15 @@ def test_a_game_that_is_not_there_is_named(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path)
     with pytest.raises(DataError, match="no game 77, recorded or shown while it is played"):
         RunView(made.path).game(77)
+
+
+def test_outcomes_of_shards_that_are_gone_are_forgotten(tmp_path: Path) -> None:
+    made = MadeRun(tmp_path)
+    made.record(searched(False))
+    view = RunView(tmp_path)
+    num_games = len(view.outcomes().numbers)
+    assert len(view._recorded._outcomes) == 1
+    made.run.manifest().replace([])
+    view.refresh()
+    assert len(view.outcomes().numbers) == 0 < num_games
+    assert view._recorded._outcomes == {}

@@ -1,5 +1,6 @@
 """Lines of metrics.jsonl: found, sampled, followed while the file grows, is cut or replaced."""
 
+import errno
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -134,3 +135,36 @@ def test_lines_that_vanish_before_they_are_read_are_left_out(tmp_path: Path) -> 
     assert steps(series, "learn") in ([], [0])
     (tmp_path / "m").unlink()
     assert series.lines("load") == []
+
+
+def test_a_log_that_could_not_be_read_once_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Too many files were open, or the disk of another machine was away: the file is the same."""
+
+    def failing(path: Path) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    file, opened = tmp_path / "m", tail.open_regular
+    file.write_bytes(line("learn", 1) + line("learn", 2))
+    series = Series(file)
+    small = tail.SmallFile(file, len, 0)
+    monkeypatch.setattr(tail, "open_regular", failing)
+    monkeypatch.setattr(tail, "read_bytes", lambda path, most: failing(path))
+    assert not series.refresh()
+    assert not small.refresh()
+    monkeypatch.undo()
+    assert tail.open_regular is opened
+    assert small.refresh()
+    assert small.value == file.stat().st_size
+    assert series.refresh()
+    assert steps(series, "learn") == [1, 2]
+    assert not series.refresh()
+    monkeypatch.setattr(tail, "read_bytes", lambda path, most: failing(path))
+    file.write_bytes(line("learn", 1))
+    assert not small.refresh()
+    assert small.value > file.stat().st_size  # what was known stays
+    file.unlink()
+    monkeypatch.undo()
+    assert small.refresh()
+    assert small.value == 0

@@ -1,5 +1,6 @@
 """What others wrote reaches no terminal as a command."""
 
+import errno
 import io
 import os
 import subprocess
@@ -10,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from vecchess.runtime.terminal import CleanConsole
+from vecchess.runtime.terminal import CleanConsole, note_console
 from vecchess.safe_parse import printable
 
 EVIL = "a\x1b]0;title\x07\x1b[2J\u202eb\x9b2J\x00\r"
@@ -54,3 +55,27 @@ def test_a_stdout_without_the_characters_gets_others(encoding: str) -> None:
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
     assert done.stderr.startswith(b"vecchess: error: ")
+
+
+class _Refusing(io.StringIO):
+    """A file on a device that takes nothing."""
+
+    error = errno.ENOSPC
+
+    def write(self, text: str) -> int:
+        raise OSError(self.error, "refused")
+
+
+def test_no_run_ends_because_the_disk_of_its_log_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, full, room = note_console(), _Refusing(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", full)
+    console.print("lost")
+    with Live(Text("lost"), console=console, auto_refresh=False) as live:
+        live.update(Text("lost too"), refresh=True)
+    monkeypatch.setattr(sys, "stderr", room)
+    console.print("there")
+    assert room.getvalue() == "there\n"
+    full.error = errno.EPIPE
+    monkeypatch.setattr(sys, "stderr", full)
+    with pytest.raises(SystemExit):  # the reader has gone
+        console.print("lost")

@@ -1,5 +1,8 @@
 """EPD files of best moves, what players find in them, and how results are told."""
 
+import hashlib
+import os
+import threading
 from pathlib import Path
 
 import chess
@@ -206,3 +209,14 @@ def test_castling_of_chess960_is_read_in_every_spelling(tmp_path: Path) -> None:
     for move in ("O-O", "f1g1", "f1h1"):
         file.write_text(f"4k3/8/8/8/8/8/8/RR3K1R w HB - bm {move};\n")
         assert read_best_moves(file).moves == [{"f1g1"} if move == "f1g1" else {"f1h1"}]
+
+
+def test_a_pipe_is_read_once_and_known_by_its_bytes(file: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(file.read_bytes()))
+    writer.start()
+    suite = read_best_moves(pipe)
+    writer.join()
+    assert suite.sha256 == read_best_moves(file).sha256
+    assert suite.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()

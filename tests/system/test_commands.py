@@ -1,8 +1,11 @@
 """Every command as a user runs it: what it prints, and what it says to bad input."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +19,7 @@ from vecchess.inference.tune import slot_search
 from vecchess.jit import cache_base
 from vecchess.machine_limits import num_cores
 from vecchess.snn.integer import net_file
-from vecchess.snn.integer.net_file import load_net
+from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.run_folder import RunFolder
 
 NUMBA_CACHE = str(cache_base())
@@ -292,3 +295,37 @@ def test_bad_input_gets_one_line_and_harms_nothing(
     assert part in done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("curve", [{"a_low": 1.0, "time_steps": 1}]),
+        ("curve", [{"a": 1.0, "a_interval": 5, "time_steps": 1}]),
+        ("curve", [{"a": 1.0, "time_steps": 1, "x": [{"k": 1}]}]),
+        ("curve", [{"a": 1.0, "time_steps": 1, "x": {"k": {"z": 1}, "u": 3}}]),
+        ("positions", [{"k": 1}, 3]),
+    ],
+)
+def test_a_calibration_of_others_is_one_line(
+    name: str, value: Any, net: Path, tmp_path: Path
+) -> None:
+    steps = {"mean_time_steps": 2.0}
+    calibration = {
+        "schema": 1, "curve": [], "fit": steps, "holdout": steps, "games": 2, "positions": 5,
+        "max_cross_entropy": 0.1, "max_value_error": 0.1,
+    }  # fmt: skip
+    file = tmp_path / "odd.safetensors"
+    save_net(replace(load_net(net), calibration=calibration | {name: value}), file)
+    done = inside("net", "info", file)
+    assert done.returncode == 0, done.stderr
+    assert "in a form that this version does not read" in done.stdout
+
+
+@pytest.mark.thorough
+def test_a_run_may_have_no_standard_streams(tmp_path: Path) -> None:
+    """A file that got the number of a closed one would be written to by whoever has a message."""
+    command = f"{sys.executable} -m vecchess_cli.main selfplay --net constant --games 1 --gpus cpu"
+    done = subprocess.run(f"{command} --run-dir run <&- >&- 2>&-", shell=True, cwd=tmp_path)
+    assert done.returncode == 0
+    assert RunFolder(tmp_path / "run").records().num_games == 1

@@ -8,8 +8,10 @@ import pytest
 
 from tests.evaluate.players import small_net
 from tests.system.commands import inside, last_json, start
+from vecchess.evaluate import checkpoint_ratings
 from vecchess.jit import cache_base
 from vecchess.snn.integer.net_file import save_net
+from vecchess_cli.commands import eval as eval_command
 
 NUMBA_CACHE = str(cache_base())
 """Kernels stay where they are compiled already when a test moves the user's cache."""
@@ -103,3 +105,58 @@ def test_bad_input_is_one_line(arguments: list[str], part: str) -> None:
 
 def test_sprt_is_no_setting_of_an_evaluation() -> None:
     assert inside("eval", "greedy", env={"VECCHESS_SPRT": "0,5"}).returncode == 2
+
+
+class NothingRated:
+    """A rating of a run that was stopped before a network of it had played."""
+
+    has_results = True
+
+    def to_dict(self) -> dict[str, list[object]]:
+        return {"curve": [], "pairs": []}
+
+    def tables(self) -> dict[str, object]:
+        return {}
+
+
+def test_a_curve_without_points_replaces_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nets").mkdir()
+    for seed in (1, 2):
+        save_net(small_net(seed), tmp_path / "nets" / f"run-s{100 * seed}-d0.safetensors")
+    monkeypatch.setattr(checkpoint_ratings, "rate_history", lambda *_, **__: NothingRated())
+    curve = tmp_path / "eval" / "history.json"
+    curve.parent.mkdir()
+    curve.write_text("a curve of before")
+    done = inside("eval", "--history", tmp_path, "--games", 2, "--against", "random")
+    assert done.returncode == 0, done.stderr
+    assert curve.read_text() == "a curve of before"
+    assert "written to" not in done.stderr
+
+
+def test_a_report_is_written_though_nobody_reads_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: object, **more: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", NUMBA_CACHE)
+    monkeypatch.setattr(eval_command, "print_result", broken)
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    settings = ["--against", "random", "--games", 2]
+    assert inside("eval", "material", *settings, "--out", first).returncode == 141
+    assert inside("eval", first, "--out", second).returncode == 141
+    assert json.loads(second.read_text())["ratings"] == json.loads(first.read_text())["ratings"]
+
+
+def test_reports_that_rate_nobody_are_refused(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    settings = ["--against", "random", "--games", 2, "--out", report]
+    env = {"XDG_CACHE_HOME": str(tmp_path), "NUMBA_CACHE_DIR": NUMBA_CACHE}
+    assert inside("eval", "material", *settings, env=env).returncode == 0
+    report.write_text(json.dumps(json.loads(report.read_text()) | {"pairs": []}))
+    done = inside("eval", report)
+    assert done.returncode == 2
+    assert "rate nobody" in done.stderr

@@ -181,3 +181,22 @@ def test_what_is_no_run_is_refused_in_a_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "is not a run: it has no config.toml" in done.stderr
+
+
+def test_folders_that_are_closed_to_us_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may look anywhere, so the refusal is made up."""
+    is_file = Path.is_file
+
+    def refusing(path: Path) -> bool:
+        if "closed" in path.parent.name:
+            raise PermissionError(path)
+        return is_file(path)
+
+    for number in range(4):
+        (tmp_path / f"closed{number}").mkdir()
+    selfplay_run(tmp_path / "open")
+    (tmp_path / "closed4").mkdir()
+    monkeypatch.setattr(Path, "is_file", refusing)
+    assert newest_run(tmp_path) == tmp_path / "open"

@@ -51,7 +51,7 @@ def perft(
 def movegen(
     games: Annotated[int, typer.Option(help="Games to play.", min=1)] = 20_000,
     threads: Annotated[int, typer.Option(help="Threads.", min=1, max=64)] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of the moves.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the moves.", min=0, max=(1 << 62) - 1)] = 0,
     json: Json = False,
 ) -> None:
     """Play uniformly random games to the end, with python-chess for comparison.

@@ -122,9 +122,10 @@ def _compare(files: list[Path], flags: dict[str, Any]) -> int:
     _check_out(flags["out"])
     comparison = compare([str(file) for file in files], [read_evaluation(file) for file in files])
     facts, out = comparison.to_dict(), flags["out"]
-    print_result(facts, flags["json"], comparison.tables())
     if out is not None:
         write_report(out, facts)
+    print_result(facts, flags["json"], comparison.tables())
+    if out is not None:
         note(f"written to {out}")
     return 0
 
@@ -167,15 +168,16 @@ def _rate(flags: dict[str, Any], stop: StopSignals) -> int:
         note(f"{stopped} before a pair of games was finished")
         return exit_code(reason)
     facts = report_facts(report.to_dict(), config, reason, monotonic() - start)
-    print_result(facts, flags["json"], report.tables())
-    if stopped:
-        note(f"{stopped}: rated by the games so far; resume with the same command")
     out = flags["out"]
-    if out is None and run is not None:
+    if out is None and run is not None and facts["curve"]:  # an empty one would replace another
         name = "history.json" if flags["by_cost"] is None else "cost.json"
         out = Path(name) if is_url(place) else run / "eval" / name
     if out is not None:
         write_report(out, facts)
+    print_result(facts, flags["json"], report.tables())
+    if stopped:
+        note(f"{stopped}: rated by the games so far; resume with the same command")
+    if out is not None:
         note(f"written to {out}")
     return exit_code(reason)
 

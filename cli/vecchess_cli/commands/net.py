@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from vecchess_cli.options import PanelCommand, command_group
-from vecchess_cli.output import Json, print_result
+from vecchess_cli.output import Json, print_facts, print_result
 
 app = command_group("Make, describe, check and measure network files.")
 NET_HELP = 'A network file (.safetensors), a hub folder, or default; or "module:..." of your own.'
@@ -152,11 +152,15 @@ def _check_module(text: str, json: bool) -> None:
 
 def _calibration(rule: dict[str, Any] | None, calibration: dict[str, Any] | None) -> Any:
     """What people read of how the exit rule was chosen; one line for another version's."""
+    from rich.console import Console
+
     from vecchess.snn.integer.integer_net import ExitRule
     from vecchess_cli.commands.calibrate import calibration_tables
 
     try:
         whole = ExitRule.from_metadata(rule).to_metadata()
-        return calibration and calibration_tables(calibration, whole)
+        tables = calibration and calibration_tables(calibration, whole)
+        print_facts(Console(quiet=True), {"calibration": tables})
+        return tables
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         return "in a form that this version does not read"

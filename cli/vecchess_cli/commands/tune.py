@@ -8,6 +8,9 @@ from vecchess.config import SelfplayConfig
 from vecchess_cli.options import command_app, settings_options
 from vecchess_cli.output import note, print_result
 
+MOST_LIMIT = 1e9
+"""Largest number for --memory-gb and --latency-ms."""
+
 
 @settings_options(SelfplayConfig, {"Options": "gpus backend threads memory_gb latency_ms json"})
 def tune(
@@ -37,8 +40,8 @@ def tune(
     from vecchess.selfplay.worker.slot_tuning import tune as library
 
     for name, value in (("--memory-gb", memory_gb), ("--latency-ms", latency_ms)):
-        if value is not None and not value > 0:
-            raise ConfigError(f"{name} must be above 0, got {value:g}")
+        if value is not None and not 0 < value <= MOST_LIMIT:
+            raise ConfigError(f"{name} must be above 0, up to {MOST_LIMIT:g}, got {value:g}")
     limits = SlotLimits(None if memory_gb is None else int(memory_gb * 1e9), latency_ms)
     config = build_from_flags(SelfplayConfig, flags)
     devices = parse_gpus(config.gpus)

@@ -16,6 +16,8 @@ from vecchess.rng import random_word
 
 SCHEMA = 1
 _PYTHON_CHESS_GAMES = 8
+_MOST_PART = 5_000
+"""Games of a part: some tens of milliseconds."""
 _REPEATS = 3
 """Timings of one and of two threads alternate this often; the fastest of each counts."""
 
@@ -67,11 +69,16 @@ def _timed(games: int, threads: int, seed: int) -> tuple[Games, float]:
 
 
 def _play(games: int, threads: int, seed: int) -> Games:
-    """Ends and lengths of games 0 .. games - 1, divided among threads."""
-    shares = np.array_split(np.arange(games, dtype=np.int64), threads)
+    """Ends and lengths of games 0 .. games - 1, divided among threads in parts that a Ctrl-C waits
+    for."""
+    parts = -(-games // (threads * _MOST_PART))
+    shares = np.array_split(np.arange(games, dtype=np.int64), threads * parts)
     starts = start_positions(len(shares[0]))
-    with ThreadPoolExecutor(threads) as pool:
+    pool = ThreadPoolExecutor(threads)
+    try:
         done = list(pool.map(lambda share: play_random(starts[: len(share)], share, seed), shares))
+    finally:
+        pool.shutdown(cancel_futures=True)
     return np.concatenate([codes for _, codes, _ in done]), np.concatenate([n for _, _, n in done])
 
 

@@ -71,6 +71,8 @@ def _row(case: PerftCase, opponent: list[str] | None) -> dict[str, Any]:
     start = perf_counter()
     nodes = perft(case.fen, case.depth)
     elapsed = perf_counter() - start
+    if not nodes:
+        raise ConfigError(f"'{case.fen}' has no line of {case.depth} plies to be counted")
     row = {**case._asdict(), "nodes": nodes, "s": elapsed, "nodes_per_s": nodes / elapsed}
     if opponent is not None:
         theirs, elapsed = stockfish_perft(opponent, case.fen, case.depth)

@@ -69,6 +69,8 @@ def compare(sources: Sequence[str], evaluations: Sequence[EvaluationReport]) -> 
         for one in evaluation.participants
         if one.identity not in known
     ]
+    if not known:
+        raise ConfigError("these reports rate nobody: no player that they rate has played")
     participants = distinct_participants([*rated, *others])
     results = unique_results(one for evaluation in evaluations for one in evaluation.results)
     whole = EvaluationReport(tuple(participants), len(known), tuple(results))

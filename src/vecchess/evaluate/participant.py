@@ -119,7 +119,8 @@ def network_spelling(net: str, search: str | None = None, sims: int | None = Non
     if not net:
         raise ConfigError('NET is "": give a network file, or "default"')
     spec = Spec.parse(net)
-    if net in SIMPLE or (":" in spec.head and find(net).kind != "module"):
+    is_player = ":" in spec.head and find(net).kind != "module" and not Path(net).is_file()
+    if net in SIMPLE or is_player:
         if search is not None or sims is not None:
             raise ConfigError(f'"{net}" says how it plays: drop --search and --sims')
         return net

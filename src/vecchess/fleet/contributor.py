@@ -43,6 +43,7 @@ from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import StopSignals, exit_code
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.store.remote.object_store import WaitStopped
+from vecchess.store.remote.run_mirror import CONFIG
 
 SCHEMA = 1
 DRAIN_S = 20.0
@@ -94,7 +95,7 @@ class Contributor:
         """Take blocks until asked to stop, or the run is over; returns why the learner takes no
         more of them, or ""."""
         self._devices = parse_gpus(config.gpus, may_share=True)
-        facts = self._wait_for(RUN_NAME, f"waiting for the run to begin: {self._store.place}")
+        facts = self._wait_for(RUN_NAME, self._why_waiting)
         self._asked(self._store.probe)
         if self._tests_itself:
             digest = digest_of_known_block(config, self._devices, folder / "test", self)
@@ -191,12 +192,20 @@ class Contributor:
     def _is_late(self) -> bool:
         return self._is_stopping and (self._player is None or self._has_waited())
 
-    def _wait_for(self, name: str, line: str) -> bytes:
+    def _why_waiting(self) -> str:
+        """What people read where the run has no place for players."""
+        place = self._store.place
+        if self._asked(lambda: self._store.get(CONFIG)) is None:
+            return f"waiting for the run to begin: {place}"
+        return f"waiting: {place} has begun, and takes no players without --executor mailbox"
+
+    def _wait_for(self, name: str, why: Callable[[], str]) -> bytes:
         """An object, once it is there. Raises PlayerEnds where a stop comes first."""
+        is_told = False
         while (data := self._asked(lambda: self._store.get(name))) is None:
-            if line:
+            if not is_told and (line := why()):
                 self.report_line(line)
-                line = ""
+            is_told = True
             self._poll_until(lambda: False, time.monotonic() + WAIT_S)
         return data
 
@@ -206,7 +215,7 @@ class Contributor:
         name = f"inputs/openings/{games.openings.file}"
         file = folder / "openings" / games.openings.file
         file.parent.mkdir(parents=True, exist_ok=True)
-        data = self._wait_for(name, f"waiting for {name}")
+        data = self._wait_for(name, lambda: f"waiting for {name}")
         write_atomically(file, data)
         return file
 

@@ -6,6 +6,8 @@ import io
 import lzma
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -23,9 +25,27 @@ def read_lines(file: Path) -> Iterator[str]:
     which some programs end a line, is left out. Raises
     ConfigError where it cannot be read, is damaged or cut off, or has a line of over a mebibyte.
     """
+    with _refusals(file), file.open("rb") as raw:
+        yield from _decoded(_decompressed(raw, file), file)
+
+
+def read_hashed_lines(file: Path) -> tuple[str, Iterator[str]]:
+    """The sha256 of ``file``, and its lines as ``read_lines`` gives them. It is read once: a pipe
+    has nothing for a second reader. Raises as ``read_lines``."""
+    with _refusals(file):
+        data = file.read_bytes()
+
+    def lines() -> Iterator[str]:
+        with _refusals(file):
+            yield from _decoded(_decompressed(io.BufferedReader(io.BytesIO(data)), file), file)
+
+    return sha256(data).hexdigest(), lines()
+
+
+@contextmanager
+def _refusals(file: Path) -> Iterator[None]:
     try:
-        with file.open("rb") as raw:
-            yield from _decoded(_decompressed(raw, file), file)
+        yield
     except _BROKEN as error:
         raise ConfigError(f"cannot read {file}: it is damaged or cut off ({error})") from None
     except OSError as error:
@@ -33,7 +53,7 @@ def read_lines(file: Path) -> Iterator[str]:
         raise ConfigError(f"cannot read {file}: {reason}") from None
 
 
-def _decompressed(raw: io.BufferedReader, file: Path) -> IO[bytes]:
+def _decompressed(raw: "io.BufferedReader[Any]", file: Path) -> IO[bytes]:
     first = raw.peek(6)
     if first.startswith(b"\x1f\x8b"):
         return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
@@ -46,7 +66,7 @@ def _decompressed(raw: io.BufferedReader, file: Path) -> IO[bytes]:
     return raw
 
 
-def _zstd(raw: io.BufferedReader, file: Path) -> IO[bytes]:
+def _zstd(raw: "io.BufferedReader[Any]", file: Path) -> IO[bytes]:
     try:
         import zstandard
     except ImportError:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
-from vecchess.safe_parse import MOST_BYTES, open_regular, read_bytes
+from vecchess.safe_parse import MOST_BYTES, NotRegular, open_regular, read_bytes
 
 BLOCK_BYTES = 1 << 22
 LONGEST_LINE = 1 << 24
@@ -45,15 +45,18 @@ class SmallFile(Generic[T]):
         self._stamp: Stamp | None = None
 
     def refresh(self) -> bool:
-        """Read the file if it is another one than before; returns whether it is."""
+        """Read the file if it is another one than before; returns whether it is. Where reading
+        fails, which tells nothing of the content, the value stays, and it is read the next time."""
         found = stamp(self.path)
         if found == self._stamp:
             return False
-        self._stamp = found
         try:
             self.value = self._parse(read_bytes(self.path, self._most_bytes))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (FileNotFoundError, NotRegular, ValueError, KeyError, TypeError):
             self.value = self._nothing
+        except OSError:
+            return False
+        self._stamp = found
         return True
 
 
@@ -67,6 +70,8 @@ class LogTail:
         """The file is not read yet, and need not exist."""
         self.path = path
         self._seen: Stamp | None = None
+        self._is_failed = False
+        """Whether the last read failed: the rest is read though the file is the same."""
         self._end = 0
         self._mark = b""
 
@@ -87,9 +92,9 @@ class LogTail:
     def blocks(self) -> Iterator[tuple[int, memoryview]]:
         """(offset in the file, whole lines) of the part not read yet, some megabytes at a time."""
         found = stamp(self.path)
-        if found in (None, self._seen):
+        if found is None or (found == self._seen and not self._is_failed):
             return
-        self._seen = found
+        self._seen, self._is_failed = found, False
         try:
             with open_regular(self.path) as file:
                 file.seek(self._end)
@@ -99,7 +104,7 @@ class LogTail:
                     yield first, block
                     file.seek(self._end)
         except OSError:
-            return
+            self._is_failed = True
 
     def _is_continued(self, found: Stamp) -> bool:
         """Whether the part read is unchanged."""

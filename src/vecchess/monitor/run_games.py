@@ -129,16 +129,18 @@ class RunGames:
     def outcomes(self) -> GameOutcomes:
         """How all recorded games ended, in the order of recording; without those of shards that
         cannot be read."""
-        return joined_outcomes(
-            self._outcomes_of(self._shard(entry)) for entry in self._manifest.entries
-        )
+        shards = [self._shard(entry) for entry in self._manifest.entries]
+        keys = {_key(shard) for shard in shards}
+        for old in self._outcomes.keys() - keys:  # of shards that were pruned or joined
+            del self._outcomes[old]
+        return joined_outcomes(map(self._outcomes_of, shards))
 
     def _shard(self, entry: ShardEntry) -> ShardFile:
         return ShardFile(self._manifest.folder / entry.file, entry.sha256)
 
     def _outcomes_of(self, shard: ShardFile) -> GameOutcomes:
         """Empty for a shard that cannot be read now; reading is tried again the next time."""
-        key = shard.sha256 or shard.path.name
+        key = _key(shard)
         if key not in self._outcomes:
             try:
                 self._outcomes[key] = read_outcomes(shard.path)
@@ -147,7 +149,7 @@ class RunGames:
         return self._outcomes[key]
 
     def _records(self, shard: ShardFile) -> GameRecords:
-        key = shard.sha256 or shard.path.name
+        key = _key(shard)
         if key not in self._open:
             self._open[key] = read_shard(shard.path, shard.sha256)  # a page does not wait
             if len(self._open) > NUM_OPEN:
@@ -217,3 +219,7 @@ class WorkerGames:
                 continue
             self._moves[number] = moves
             yield game
+
+
+def _key(shard: ShardFile) -> str:
+    return shard.sha256 or shard.path.name

@@ -11,7 +11,6 @@ with anything else it is a remark. Other operations are passed over.
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from vecchess.chess.fen import from_board, parse
 from vecchess.chess.parse_epd import parse_epd
 from vecchess.chess.position import COUNTERS, Positions
 from vecchess.errors import ConfigError
-from vecchess.importers.text_lines import read_lines
+from vecchess.importers.text_lines import read_hashed_lines
 from vecchess.safe_parse import clip_line, is_count
 
 WDL = "win", "draw", "loss"
@@ -66,7 +65,8 @@ def read_best_moves(file: Path, skip_bad: bool = False) -> BestMoves:
     cannot be read raises ConfigError with file and line, or is left out with ``skip_bad``.
     """
     rows, left_out = [], 0
-    for number, line in enumerate(read_lines(file), 1):
+    digest, lines = read_hashed_lines(file)
+    for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
@@ -84,8 +84,7 @@ def read_best_moves(file: Path, skip_bad: bool = False) -> BestMoves:
         raise ConfigError(f"{file} holds no positions with best moves")
     positions, moves, values, sources = zip(*rows, strict=True)
     lists = np.stack(positions), list(moves), np.array(values), list(sources)
-    with file.open("rb") as raw:
-        return BestMoves(file_digest(raw, "sha256").hexdigest(), *lists, left_out)
+    return BestMoves(digest, *lists, left_out)
 
 
 def best_moves_line(

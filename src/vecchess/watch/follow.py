@@ -1,5 +1,6 @@
 """The run to watch: one that was named, or the newest."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from vecchess.errors import ConfigError
@@ -13,13 +14,12 @@ RUNS = Path("runs")
 def newest_run(runs: Path = RUNS) -> Path | None:
     """The run in ``runs`` whose settings were written last; None where there is none."""
     found: list[tuple[float, Path]] = []
-    try:
+    with suppress(OSError):
         for folder in runs.iterdir():
-            config = RunFolder(folder).config
-            if config.is_file():
-                found.append((config.stat().st_mtime, folder))
-    except OSError:
-        pass
+            with suppress(OSError):  # others' folders may be closed to us
+                config = RunFolder(folder).config
+                if config.is_file():
+                    found.append((config.stat().st_mtime, folder))
     return max(found, default=(0.0, None))[1]
 
 

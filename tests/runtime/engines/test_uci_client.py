@@ -143,3 +143,9 @@ def test_programs_that_are_no_engines_are_named(tmp_path: Path) -> None:
         find_engine("'")
     with pytest.raises(ConfigError, match="does not answer as a UCI engine"):
         UciEngine(find_engine("true"))
+
+
+@pytest.mark.parametrize("timeout_s", [1e10, 1e300, float("inf")])
+def test_a_wait_may_be_for_ever(program: Path, timeout_s: float) -> None:
+    with open_trick(program, "none") as engine:
+        assert engine.play(chess.Board(), Limit(nodes=5), 1, timeout_s)[0] is not None

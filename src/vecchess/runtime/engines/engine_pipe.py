@@ -21,6 +21,8 @@ from vecchess.safe_parse import clip_line
 
 _LONGEST_LINE = 1 << 20
 _END_WAIT_S = 1.0
+_LONGEST_POLL_MS = (1 << 31) - 1
+"""Longer than ``poll`` can wait is for ever."""
 
 
 class EngineFault(Enum):
@@ -95,7 +97,9 @@ class EnginePipe:
 
     def _read(self, deadline: float | None) -> bool:
         """Take what either output has; False at the end of the standard output."""
-        left_ms = None if deadline is None else max(0.0, deadline - monotonic()) * 1000
+        left_ms = None
+        if deadline is not None:
+            left_ms = min(max(0.0, deadline - monotonic()) * 1000, _LONGEST_POLL_MS)
         ready = self._poll.poll(left_ms)
         if not ready:
             raise self.failed(EngineFault.NO_ANSWER, "no answer")

@@ -9,6 +9,7 @@ from typing import Any
 from vecchess.config import read_toml
 from vecchess.config.selfplay_settings import PlayConfig
 from vecchess.errors import ConfigError
+from vecchess.safe_parse import number
 from vecchess.store.manifest import MANIFEST_NAME, Manifest
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import read_log
@@ -37,7 +38,7 @@ def games_folder(place: Path) -> GamesFolder:
     if run.has_begun:
         values = read_toml(run.config)
         usual = PlayConfig.model_fields["shard_games"].default
-        shard_games = int(values.get("shard_games", usual))
+        shard_games = int(number({"shard_games": usual} | values, "shard_games")) or usual
         plays = "objective" in values and values["objective"] != "supervised"
         generation = Seating.of(values).seats if plays else 0
         return GamesFolder(run.games, run.run_id, shard_games, generation)
