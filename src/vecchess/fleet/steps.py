@@ -124,7 +124,7 @@ class Gathered(NamedTuple):
 
 
 class Accept(NamedTuple):
-    """Record results, those of a whole task, durably."""
+    """Record results durably; of a training those of a whole task at once."""
 
     task: FleetTask
     results: dict[BlockName, bytes]
