@@ -85,6 +85,12 @@ def test_the_model_card_is_that_of_the_network_that_is_shipped() -> None:
     assert f"{SHIPPED_NET.stat().st_size:,} bytes" in card
 
 
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links_have_a_text(page: Path) -> None:
+    """Sphinx writes the title where there is none; who reads the file, or GitHub, sees nothing."""
+    assert "[](" not in page.read_text()
+
+
 def test_shell_scripts_are_shell() -> None:
     for block in blocks("bash"):
         done = subprocess.run(["bash", "-n"], input=block.text, text=True, capture_output=True)
