@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 LINE_BYTES = 64
 FIRST_PLACE = 1 << 20
 """Below it the linker puts the stack and the constants of the kernels."""
-ARRAY_WORDS = 5
-"""Words of an array argument before its shape."""
 
 
 @dataclass(frozen=True)
