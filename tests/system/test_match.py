@@ -57,7 +57,10 @@ def test_the_exit_code_is_the_answer() -> None:
         (["random", "random", "--games", 3], "cannot be played in pairs"),
         (["random", "random", "--sprt", "5,0"], "ELO0 below ELO1"),
         (["random", "random", "--openings", "none.epd"], "cannot read none.epd"),
-        (["random", "random", "--pgn", "none/games.pgn"], "cannot write games to none/games.pgn"),
+        (
+            ["random", "random", "--pgn", "none/games.pgn"],
+            "there is no folder none to write games.pgn to",
+        ),
         (["random", "random", "--chess960", "--openings", "x.epd"], "drop one"),
         (["random", "random", "--least=-1e9"], "--least"),
     ],
