@@ -125,7 +125,8 @@ FAULTS = (
     Fault("a block counts twice", WORLD,
           "            elif not recorded.keys() >= set(seats):\n", "            else:\n"),
     Fault("a learner records results before the task is complete", LEARNER,
-          "            if self._records_each:\n", "            if True:\n"),
+          "            yield Gathered(draft, list(work.unrecorded))\n",
+          "            yield Accept(draft, work.unrecorded)\n"),
     # the store
     Fault("the store overwrites what is to be made only if absent", STORE,
           "        if name in self.objects:\n            return False\n", ""),
