@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vecchess.fleet.learner_steps import POLL_S, LearnerSteps
-from vecchess.fleet.player_steps import Seen
+from vecchess.fleet.player_steps import LOOKS, PlayerSteps, Seen
 from vecchess.fleet.steps import (
     Accept,
     Create,
@@ -19,7 +19,7 @@ from vecchess.fleet.steps import (
     Request,
     carry_out,
 )
-from vecchess.fleet.task import FleetTask
+from vecchess.fleet.task import NEWEST_NAME, FleetTask, newest_hint, task_name
 from vecchess.store.remote.block_file import BlockName
 
 DRAFT = FleetTask(
@@ -127,3 +127,17 @@ def test_a_training_records_a_task_as_a_whole() -> None:
         world.send("honest", pauses - 1)
 
     assert len(gathered(World(happens)).recorded) == len(BLOCKS)
+
+
+def test_a_player_finds_a_task_past_one_that_was_lost() -> None:
+    """A learner that needed no task 6 any more never wrote it again."""
+    world = World(lambda world, pauses: None)
+    seventh = DRAFT.model_copy(update={"number": 7})
+    world.objects = {NEWEST_NAME: newest_hint(7), task_name(7): seventh.to_bytes()}
+    player = PlayerSteps("a")
+    player._task = DRAFT.model_copy(update={"number": 5})
+    found = []
+    for player._looks in (LOOKS - 1, LOOKS):
+        found.append(carry_out(player._look_ahead(), world.answer))
+    assert found == [False, True]
+    assert player._task == seventh

@@ -39,9 +39,9 @@ from vecchess.store.remote.block_file import BlockName, blocks_of
 
 POLL_S = 0.5
 """Between two looks at the results."""
-IDLE_ROUNDS, MOST_IDLE_ROUNDS = 8, 128
-"""After so many looks without a new result the task and its inputs are looked after; then after
-twice as many, up to the second number."""
+IDLE_ROUNDS = 8
+"""After so many looks without a new result the task and its inputs are looked after, then after
+twice as many, and so on: two learners that give out their tasks anew leave each other time."""
 KEPT_TASKS = 2
 """The results of so many generations stay: the next one goes on with those of the last one."""
 BANNED = "fleet/banned/"
@@ -111,12 +111,9 @@ class LearnerSteps:
             if self._records_each:
                 yield from self._record(work)
             yield Gathered(draft, list(work.unrecorded))
-            if len(work.held) > before:
-                idle, patience = 0, IDLE_ROUNDS
-            else:
-                idle += 1
+            idle = 0 if len(work.held) > before else idle + 1
             if idle == patience or not work.tasks:
-                idle, patience = 0, min(2 * patience, MOST_IDLE_ROUNDS)
+                idle, patience = 0, 2 * patience
                 yield from self._look_after(work)
             if len(work.held) < len(wanted):
                 yield Pause(POLL_S)

@@ -172,9 +172,11 @@ class PlayerSteps:
             number = read_hint((yield Get(NEWEST_NAME)))
         else:
             number = self._task.number + 1
-        newest = None
-        while (data := (yield Get(task_name(number)))) is not None:
-            newest, number = (number, data), number + 1
+        newest = yield from self._last_task(number)
+        if newest is None and self._task is not None and self._looks % LOOKS == 0:
+            hint = read_hint((yield Get(NEWEST_NAME)))  # the next one may be lost, and never needed
+            if hint > number:
+                newest = yield from self._last_task(hint)
         if newest is None:
             return False
         try:
@@ -186,6 +188,13 @@ class PlayerSteps:
         self._claimed_since = {}
         self._others_before, self._others = self._others, set()
         return True
+
+    def _last_task(self, number: int) -> Steps[tuple[int, bytes] | None]:
+        """Number and object of the last of the tasks from ``number`` on that follow each other."""
+        found = None
+        while (data := (yield Get(task_name(number)))) is not None:
+            found, number = (number, data), number + 1
+        return found
 
     def _fair_share(self, task: FleetTask) -> int:
         """How many blocks it may take now, so that none of the others is left without, and the last

@@ -226,6 +226,7 @@ def test_a_promotion_is_asked_for_by_a_dialog(browser: Browser, address: str) ->
         form.get_by_label("From").select_option("fen")
         form.locator("input").fill(PAWN_ENDING)
         form.get_by_role("button", name="Set up").click()
+        expect(page.locator(".fen")).to_have_text(PAWN_ENDING)  # a click before it is lost
         for count, move in enumerate(("f6f7", "h8h7"), start=1):
             player.move(move)
             player.wait_for_plies(count)
