@@ -52,9 +52,9 @@ def note(line: str) -> None:
 
 def results(json: bool = False) -> "Console":
     """stdout, for what a command found; with --json stderr, as stdout is for the object."""
-    from vecchess.runtime.terminal import CleanConsole
+    from vecchess.runtime.terminal import CleanConsole, note_console
 
-    console = CleanConsole(stderr=json, highlight=False, soft_wrap=True)
+    console = note_console() if json else CleanConsole(highlight=False, soft_wrap=True)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_WIDTH
     return console

@@ -277,6 +277,9 @@ BAD = [
     (["bench", "perft", "--fen", "8/8 w", "--depth", "2"], "8/8 w"),
     (["bench", "perft", "--against", "abacus"], "abacus"),
     (["bench", "throughput", "--cores", "4096"], "4096"),
+    (["bench", "movegen", "--seed", str(1 << 70)], "--seed"),
+    (["tune", "tiny", "--memory-gb", "inf"], "--memory-gb must be above 0, up to 1e+09"),
+    (["tune", "tiny", "--latency-ms", "nan"], "--latency-ms must be above 0"),
     (["nonsense"], "nonsense"),
 ]
 
@@ -320,6 +323,28 @@ def test_a_calibration_of_others_is_one_line(
     done = inside("net", "info", file)
     assert done.returncode == 0, done.stderr
     assert "in a form that this version does not read" in done.stdout
+
+
+def test_the_object_is_printed_though_the_disk_of_the_log_is_full() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "vecchess_cli.main", "net", "info", "default", "--json"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, text=True)
+    assert last_json(done)["exact"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ['shard_games = "x"', 'seats = "x"', "positions_per_iter = 0", "seats = [1]", "seats = inf"],
+)
+@pytest.mark.parametrize("command", ["info", "verify", "compact"])
+def test_games_of_a_run_with_a_damaged_number(command: str, settings: str, tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    run.create()
+    run.config.write_text(f'objective = "alphazero"\n{settings}\n')
+    done = inside("games", command, tmp_path)
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"vecchess: error: {run.config}: a number of games is none: ")
 
 
 @pytest.mark.thorough

@@ -17,7 +17,7 @@ from vecchess.rng import random_word
 SCHEMA = 1
 _PYTHON_CHESS_GAMES = 8
 _MOST_PART = 5_000
-"""Games of a part: some tens of milliseconds."""
+"""Games of a part: a tenth of a second."""
 _REPEATS = 3
 """Timings of one and of two threads alternate this often; the fastest of each counts."""
 

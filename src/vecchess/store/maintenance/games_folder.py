@@ -9,7 +9,6 @@ from typing import Any
 from vecchess.config import read_toml
 from vecchess.config.selfplay_settings import PlayConfig
 from vecchess.errors import ConfigError
-from vecchess.safe_parse import number
 from vecchess.store.manifest import MANIFEST_NAME, Manifest
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_log import read_log
@@ -38,9 +37,12 @@ def games_folder(place: Path) -> GamesFolder:
     if run.has_begun:
         values = read_toml(run.config)
         usual = PlayConfig.model_fields["shard_games"].default
-        shard_games = int(number({"shard_games": usual} | values, "shard_games")) or usual
         plays = "objective" in values and values["objective"] != "supervised"
-        generation = Seating.of(values).seats if plays else 0
+        try:
+            shard_games = int(values.get("shard_games", usual))
+            generation = Seating.of(values).seats if plays else 0
+        except (ValueError, TypeError, OverflowError, ZeroDivisionError) as error:
+            raise ConfigError(f"{run.config}: a number of games is none: {error}") from None
         return GamesFolder(run.games, run.run_id, shard_games, generation)
     if (place / MANIFEST_NAME).is_file():
         return GamesFolder(place, NO_RUN)
