@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 EXAMPLES = """Train a network: by games against itself, or from recorded games.
 
 Without options: a tiny network on this machine's GPUs, or else on its processor, by AlphaZero with
-16 simulations a move; some three minutes on two cores, with its score against random play before and
-after.
+16 simulations a move; some three minutes on two cores, with its score against random play before
+and after.
 
 Examples:
 
