@@ -348,8 +348,7 @@ def _ended(supervisor: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]
         yield supervisor
     finally:
         if supervisor.poll() is None:
-            processes.end(Victims.of(supervisor))
-            supervisor.wait()
+            processes.end(supervisor)
 
 
 def num_tracebacks(stderr: str, code: int) -> int:
