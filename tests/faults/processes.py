@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 
+from bench.usage import descendants, held_by
+
 SPAWNED = b"multiprocessing.spawn"
 """In the command of a worker, and of the process that compiles."""
 
@@ -35,11 +37,11 @@ def kill(pid: int) -> None:
 def end(supervisor: Popen[str]) -> None:
     """Kill a supervisor and all that it has started, paused or not, and wait until none runs."""
     pause(supervisor.pid)  # it starts nothing more, and what it has just forked is its child
-    children = [int(child) for child in _children_of(supervisor.pid)]
-    for pid in (supervisor.pid, *children):
+    started = descendants(supervisor.pid)
+    for pid in (supervisor.pid, *started):
         kill(pid)
     supervisor.wait()
-    while any(map(_runs, children)):  # the last write of one may be under way
+    while any(map(held_by, started)):  # the last write of one may be under way
         time.sleep(0.005)
 
 
@@ -100,13 +102,6 @@ def starve(pid: int, spare_bytes: int) -> None:
 def _signal(pid: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, number)
-
-
-def _runs(pid: int) -> bool:
-    """Whether there is such a process that has not ended; one whose parent was not told has."""
-    with suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    return False
 
 
 def _workers_of(pid: int) -> list[int]:
