@@ -46,7 +46,8 @@ class Meeting:
         for rank in range(count):
             info = RankInfo(rank, count, max(rank - 1, 0), 1, min(rank, 1), 2)
             self.add(info, timeout_s=timeout_s)
-        assert on_all(self.ranks, lambda one: one._control.meet(5.0)) == [None] * count
+        met = on_all(self.ranks, lambda one: one._control.meet(30.0))  # of a busy machine too
+        assert met == [None] * count, met
         return self.ranks
 
 
