@@ -8,12 +8,14 @@ import pytest
 from tests.train.distributed.meeting import Meeting, on_all, stop
 from vecchess.arena.match.play_match import play_match
 from vecchess.arena.player_protocol import Player
+from vecchess.arena.players.player_registry import NetPlayer
 from vecchess.arena.players.simple import GreedyPlayer, RandomPlayer
-from vecchess.config import MatchConfig
+from vecchess.config import MatchConfig, TrainConfig, build
 from vecchess.errors import ConfigError
 from vecchess.runtime.signals import StopSignals
+from vecchess.spec import Spec
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.training_matches import SharedMatch
+from vecchess.train.training_matches import SharedMatch, own_players
 
 
 @pytest.fixture
@@ -73,3 +75,29 @@ def test_a_player_that_cannot_be_opened_is_an_error_of_its_rank(ranks: list[Rank
 
     (result,) = shared([Ranks.alone(ranks[0].device)], MatchConfig(games=2), nothing)
     assert isinstance(result, ConfigError)
+
+
+@pytest.mark.parametrize(
+    ("given", "held"),
+    [
+        ({"tree": {"search": "puct", "sims": 100}}, {}),
+        ({"tree": {"cache_mb": 128}}, {}),
+        ({"tree": {"c_scale": 0.25, "considered": 4}}, {"c_scale": 0.25, "considered": 4}),
+        (
+            {"tree": {"search": "puct", "policy_temperature": 1.6, "solve": False}},
+            {"policy_temperature": 1.6, "solve": False},
+        ),
+        ({"exits": False}, {"exits": False}),
+    ],
+)
+def test_matches_of_a_run_are_played_with_its_settings(
+    given: dict[str, Any], held: dict[str, Any]
+) -> None:
+    config = build(TrainConfig, given)
+    settings = [
+        NetPlayer.of(Spec.parse(f"net:default{query}")).settings
+        for query in own_players(config).values()
+    ]
+    exits = {"exits": False} if "exits" in held else {}
+    searched = {"search": config.tree.search, "sims": config.tree.sims}
+    assert settings == [exits, searched | held]

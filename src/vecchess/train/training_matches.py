@@ -31,7 +31,11 @@ from vecchess.arena.match.play_match import (
 )
 from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import Player
-from vecchess.arena.players.player_registry import PlayerResources, open_player
+from vecchess.arena.players.player_registry import (
+    SEARCH_SETTINGS,
+    PlayerResources,
+    open_player,
+)
 from vecchess.arena.ratings.sprt import Sprt
 from vecchess.config import MatchConfig, TrainConfig
 from vecchess.inference.playable_net import PlayableNet
@@ -40,6 +44,7 @@ from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import Device
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.worker.networks import latest_net, save_playable
+from vecchess.spec import Spec
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.distributed.control import has_ended, in_thread
 from vecchess.train.distributed.ranks import Ranks
@@ -135,11 +140,20 @@ class TrainingMatches:
 
 def own_players(config: TrainConfig) -> dict[str, str]:
     """The run's network as a player, by name, and what follows the network in its spelling:
-    "policy", and "gumbel 16" with the run's search if it has one."""
-    tree, players = config.tree, {"policy": ""}
+    "policy", and "gumbel 16" if the run searches. ``exits``, and settings of the search that are
+    not training's defaults, hold in matches too."""
+    tree, usual = config.tree, TrainConfig().tree
+    timed = {} if config.exits else {"exits": "off"}
+    players = {"policy": timed}
     if tree.search != "none":
-        players[f"{tree.search} {tree.sims}"] = f"?search={tree.search}&sims={tree.sims}"
-    return players
+        given = {
+            name: str(getattr(tree, name))
+            for name in SEARCH_SETTINGS
+            if name != "cache_mb" and getattr(tree, name) != getattr(usual, name)
+        }
+        asked = {"search": tree.search, "sims": str(tree.sims)}
+        players[f"{tree.search} {tree.sims}"] = timed | given | asked
+    return {name: str(Spec("", settings)) for name, settings in players.items()}
 
 
 def _match_config(config: TrainConfig, games: int, seed: int) -> MatchConfig:
