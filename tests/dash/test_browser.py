@@ -4,18 +4,22 @@ import json
 import re
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.dash.serving import dashboard
 from tests.dash.showcase import Showcase
 from tests.dash.site import small_run
-from tests.monitor.runs import match, selfplay_run, training_run
+from tests.export.made import played
+from tests.monitor.runs import MadeRun, match, selfplay_run, training_run
 from tests.system.commands import start
 from vecchess.dash.web.assets import FOLDER
+from vecchess.store.stats import GameStats
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = {
@@ -211,6 +215,19 @@ def test_a_run_that_is_over_shows_last_positions_in_full_rows(page: Page, url: s
     expect(page.locator("main p").filter(has_text="newest 16 of its")).to_be_visible()
     page.goto(f"{url}/#/run/ppo-baseline/results")
     expect(page.locator(".histogram .y-axis").first).to_have_text(re.compile(r"^\d+ %[\d.]+ %0 %$"))
+
+
+def test_where_every_position_was_searched_no_time_steps_are_drawn(
+    page: Page, tmp_path: Path
+) -> None:
+    records = replace(played(), steps=np.zeros_like(played().steps))
+    made = MadeRun(tmp_path / "searched")
+    made.record(records)
+    made.status(stats=GameStats.of(records).to_dict())
+    with dashboard(tmp_path) as (address, _):
+        page.goto(f"{address}/#/run/searched/results")
+        expect(page.locator(".histogram h3")).to_have_text(["Length of games"])
+        page.goto("about:blank")
 
 
 def test_compare_begins_with_two_runs_of_one_kind(page: Page, url: str) -> None:

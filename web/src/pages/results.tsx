@@ -20,6 +20,7 @@ export function Results({ run }: { run: Run }) {
       </Empty>
     );
   }
+  const steps = single(stats.time_steps); // none of searched positions, and of games from elsewhere
   return (
     <>
       <Outcome stats={stats} />
@@ -27,7 +28,7 @@ export function Results({ run }: { run: Run }) {
       <div class="columns">
         <Bars title="How games ended" nameOf="ending" unit="games" bars={sorted(stats.terminations)} />
         <Columns title="Length of games" xName="plies" unit="games" bins={binned(stats.lengths, 32)} />
-        <Columns title="Time steps a position" xName="time steps" unit="positions" bins={single(stats.time_steps)} />
+        {steps.length > 0 && <Columns title="Time steps a position" xName="time steps" unit="positions" bins={steps} />}
         {played.length > 1 && <OverTime lines={played} />}
       </div>
     </>
