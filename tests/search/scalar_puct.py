@@ -50,7 +50,10 @@ def _factor(node: Node, question: Question) -> float:
     """What a prior is multiplied with for an unvisited move."""
     config, n = question.config, node.visits
     growth = log_of((n + config.c_puct_base) / config.c_puct_base)
-    return (config.c_puct + config.c_puct_factor * growth) * sqrt(max(1, n - 1))
+    mean = node.value_sum / (n * UNIT)
+    variance = max(0.04, 1 - mean * mean)
+    weight = config.c_puct + config.c_puct_factor * growth
+    return weight * sqrt(variance) * sqrt(max(1, n - 1))
 
 
 def _select(node: Node, question: Question) -> Edge:

@@ -75,6 +75,15 @@ def test_equal_where_mates_are_proven(search: str, see_mates: bool) -> None:
     assert sum(result.win == 0 and result.visits < 200 for result in expected) >= 2
 
 
+def test_equal_where_a_result_is_nearly_certain() -> None:
+    """A mate that is visited again and again, and not proven, leaves hardly any variance."""
+    calm = {"c_puct": 0.5, "noise_fraction": 0.0, "forced_playouts": 0.0}
+    config = TreeConfig(search="puct", sims=2000, solve=False, cache_mb=0, **calm)
+    game = Games.at(from_fens(["k7/8/1K6/8/8/8/8/7R w - - 0 1"]), 400)
+    (expected,) = _compare_on(config, game.positions, game.keys, random.Random(6))
+    assert expected.win > 0.985
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("history", [2, 3, 8])
 @pytest.mark.parametrize("search", SEARCHES)

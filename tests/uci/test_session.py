@@ -389,7 +389,7 @@ def signature(talk: Talk, sims: int) -> int:
 
 def test_the_signature_is_one_of_the_search(talk: Talk) -> None:
     first = signature(talk, 100)
-    assert first == 3157, "a change of the search says so in its message"
+    assert first == 3369, "a change of the search says so in its message"
     talk.ask("go nodes 500")
     assert signature(talk, 100) == first
     talk.send("setoption name CPuct value 2.5")

@@ -8,7 +8,7 @@ from pydantic import Field
 from vecchess.config.analysis_settings import EvaluatorConfig
 from vecchess.shapes import MAX_MOVES
 
-LEAST_ELO, MOST_ELO = 700, 1845
+LEAST_ELO, MOST_ELO = 700, 1980
 """Range of ``elo``: where ``uci.go_command`` was measured."""
 
 

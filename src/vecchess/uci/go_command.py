@@ -50,10 +50,10 @@ MATERIAL = (
 )
 """Measured with "material" against Stockfish 15.1 at its lowest rating, and against itself."""
 NETWORK = (
-    Level(1120, 16, 0.5),
-    Level(1275, 16, 1.0),
-    Level(1485, 16, 5.0),
-    Level(1845, 64, 5.0),
+    Level(1250, 16, 0.5),
+    Level(1390, 16, 1.0),
+    Level(1615, 16, 5.0),
+    Level(1980, 64, 5.0),
 )
 """Measured with the trained network in the same way (docs/log.md)."""
 

@@ -239,7 +239,7 @@ def test_the_engine_moves_by_its_strength(table: Table) -> None:
 
 @pytest.mark.parametrize(
     ("network", "elo", "sims"),
-    [("default", 1200, 16), ("default", 1500, 16), ("default", 1845, 64), ("material", 700, 300)],
+    [("default", 1250, 16), ("default", 1600, 16), ("default", 1980, 64), ("material", 700, 300)],
 )
 def test_a_rating_is_played_with_its_simulations(
     table: Table, network: str, elo: int, sims: int

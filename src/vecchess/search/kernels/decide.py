@@ -201,7 +201,7 @@ def _most_visited(visits: Any, edges: Any, opened: Any) -> Any:
 @paste
 def _prune(forest: Any, root: Any, visits: Any, edges: Any, best: Any) -> None:
     """Take forced visits off all other edges as long as PUCT would still prefer the best one."""
-    weight, forced = exploration_weight(forest, root.visits), forest.forced_playouts
+    weight, forced = exploration_weight(forest, root, root.visits), forest.forced_playouts
     below = np.float64(root.visits - 1)
     goal = puct_score(weight, edges[best], visits[best])
     for index in range(root.num_opened):

@@ -1,8 +1,8 @@
 """PUCT: value plus a bonus for moves that the policy prefers and the search visited seldom.
 
 The form is lc0's: the weight of the bonus grows with the visits of the node, a move that was not
-visited counts as the node less a reduction. Forced playouts at the root are KataGo's (Wu 2019,
-section 3.2).
+visited counts as the node less a reduction. The weight is smaller where the node is nearly won or
+lost (decision 347). Forced playouts at the root are KataGo's (Wu 2019, section 3.2).
 """
 
 from math import sqrt
@@ -25,15 +25,23 @@ from vecchess.search.tree.layout import UNIT
 
 NO_SCORE = -1e300
 """Below every score of a move."""
+LEAST_VARIANCE = 0.04
+"""Of a result, for the weight of exploration."""
 
 
 @inline
-def exploration_weight(forest: Any, visits: Any) -> Any:
-    """The bonus at a node with so many visits, for prior 1 and an unvisited move."""
+def exploration_weight(forest: Any, node: Any, visits: Any) -> Any:
+    """The bonus at ``node`` with so many visits, for prior 1 and an unvisited move.
+
+    It is in proportion to the standard deviation of a result that is won or lost, and whose mean is
+    the node's value.
+    """
     base = forest.c_puct_base
     growth = log((np.float64(visits) + base) / base)
     weight = forest.c_puct + forest.c_puct_factor * growth
-    return weight * sqrt(np.float64(max(np.int64(1), visits - 1)))
+    mean = _mean(node)
+    variance = max(LEAST_VARIANCE, 1.0 - mean * mean)
+    return weight * sqrt(variance) * sqrt(np.float64(max(np.int64(1), visits - 1)))
 
 
 @inline
@@ -49,7 +57,7 @@ def select_puct(forest, node, forced, reduction):  # type: ignore[no-untyped-def
     ``forced``: k of forced playouts, 0 for none; ``reduction``: of a first visit.
     """
     visits = node.visits + node.pending
-    weight = exploration_weight(forest, visits)
+    weight = exploration_weight(forest, node, visits)
     below = np.float64(visits - 1)
     opened, edges = node.num_opened, forest.edges[node.first_edge]
     best, best_score = np.int64(0), NO_SCORE
@@ -69,11 +77,16 @@ def select_puct(forest, node, forced, reduction):  # type: ignore[no-untyped-def
     return best
 
 
+@inline
+def _mean(node: Any) -> Any:
+    """The value of ``node``, which was visited, from -1 to 1."""
+    return np.float64(node.value_sum) / (np.float64(node.visits) * np.float64(UNIT))
+
+
 @paste
 def _first_visit_value(node: Any, reduction: Any) -> Any:
     """The value that a move without a visit counts as."""
-    value = np.float64(node.value_sum) / (np.float64(node.visits) * np.float64(UNIT))
-    return value - reduction * sqrt(max(0.0, 1.0 - node.unopened_mass))
+    return _mean(node) - reduction * sqrt(max(0.0, 1.0 - node.unopened_mass))
 
 
 @part
