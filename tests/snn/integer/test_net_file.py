@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import DataError, NetworkError
@@ -23,6 +24,7 @@ from vecchess.snn.integer.bounds import check_bounds, net_facts
 from vecchess.snn.integer.integer_net import IntegerNet, tensors_of
 from vecchess.snn.integer.net_file import SHIPPED_NET, load_exact, load_net, save_net
 from vecchess.snn.presets import NetConfig
+from vecchess.train.checkpoint.checkpoint_folder import encode_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -248,6 +250,15 @@ def test_file_of_someone_else(tmp_path: Path) -> None:
     save_file({"x": np.zeros(3)}, tmp_path / "x")
     with pytest.raises(NetworkError, match="not written by vecchess"):
         load_net(tmp_path / "x")
+
+
+def test_a_checkpoint_is_named_as_one(tmp_path: Path) -> None:
+    file = tmp_path / "checkpoint.safetensors"
+    file.write_bytes(encode_checkpoint({"net": torch.zeros(3)}, {}, {}))
+    with pytest.raises(
+        NetworkError, match=r"checkpoint\.safetensors is a checkpoint of a training"
+    ):
+        load_net(file)
 
 
 def test_sizes_that_do_not_fit_the_tensors(path: Path) -> None:

@@ -167,6 +167,8 @@ def _description(data: bytes) -> dict[str, Any]:
         raise NetworkError(
             f"holds weights of {clip_line(module)}: name that, with the setting weights=FILE"
         )
+    if "facts" in description:
+        raise NetworkError("is a checkpoint of a training, whose networks are in nets/ beside it")
     if not is_schema(schema, SCHEMA):
         raise NetworkError(f"has schema {clip_line(schema)}, this vecchess reads {SCHEMA}")
     return description
