@@ -255,9 +255,7 @@ def test_file_of_someone_else(tmp_path: Path) -> None:
 def test_a_checkpoint_is_named_as_one(tmp_path: Path) -> None:
     file = tmp_path / "checkpoint.safetensors"
     file.write_bytes(encode_checkpoint({"net": torch.zeros(3)}, {}, {}))
-    with pytest.raises(
-        NetworkError, match="is a checkpoint of a training"
-    ):
+    with pytest.raises(NetworkError, match="is a checkpoint of a training"):
         load_net(file)
 
 
