@@ -45,8 +45,8 @@ class Level(NamedTuple):
 MATERIAL = (
     Level(700, 300, 5.0),
     Level(870, 1000, 5.0),
-    Level(1150, 3000, 5.0),
-    Level(1300, 10_000, 5.0),
+    Level(1000, 3000, 5.0),
+    Level(1250, 10_000, 5.0),
 )
 """Measured with "material" against Stockfish 15.1 at its lowest rating, and against itself."""
 NETWORK = (

@@ -39,7 +39,7 @@ MOST_ENGINES = 2
 MOST_REQUESTS = 16
 """Requests for spikes, moves and analyses that may be open at a time."""
 SIMS = (0, 16, 64, 256, 1000)
-RATINGS = {MATERIAL_NET: (700, 900, 1100, 1300), DEFAULT_NET: (1250, 1400, 1600, 1800, 1950)}
+RATINGS = {MATERIAL_NET: (700, 850, 1000, 1250), DEFAULT_NET: (1250, 1400, 1600, 1800, 1950)}
 """Ratings of UCI_Elo that are offered, of the networks that it was measured for."""
 NO_NEURONS = {
     MATERIAL_NET: "The material evaluation has no neurons; without a search it prefers no move.",
