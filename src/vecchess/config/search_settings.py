@@ -31,7 +31,7 @@ class SearchConfig(Settings):
     c_scale: Annotated[float, Field(gt=0, le=1e3)] = 0.5
     """Gumbel: weight of values against log priors."""
     c_puct: Annotated[float, Field(ge=0, le=1e6)] = 1.4
-    """PUCT: weight of the exploration term at the start."""
+    """PUCT: weight of the exploration term at the start, in an even position."""
     c_puct_base: Annotated[float, Field(ge=1, le=1e12)] = 38739.0
     """PUCT: visits at which the weight of the exploration term begins to grow."""
     c_puct_factor: Annotated[float, Field(ge=0, le=1e6)] = 3.894
