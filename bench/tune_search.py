@@ -1,15 +1,15 @@
-"""Constants of a search by SPSA: they move towards what wins games against its opposite.
+"""Tune constants of a search by SPSA: simultaneous perturbation stochastic approximation.
 
     python bench/tune_search.py --player "net:default?search=puct&sims=64" \\
         --tune c_puct=1.4,0.3 --tune policy_temperature=1.3,0.2 --tune fpu_reduction=0.33,0.1
 
 Each round moves every constant by its step, up or down at random, and plays the player with these
 against the one with the opposite signs (Spall 1992). Then a constant goes the way of the winner: by
-``--rate`` of its step for every point that a game won more than lost brings. Steps shrink as
-(round + 1)^-0.101, rates as (rounds / 10 + round + 1)^-0.602, from ``--rate`` at the start, as in
-Stockfish's tests. Prints a line for each round, then one JSON object with the rounds, the constants
-at the end and their average over the last half, which moves less. Two processes with other seeds
-are two cores' worth of games: average what they find.
+``--rate`` of its step for each game that the winner is ahead. Steps shrink as (round + 1)^-0.101,
+the rate as (rounds / 10 + round + 1)^-0.602, as in Stockfish's tests. A constant below 0 plays as
+0. Prints a line for each round to stderr, then one JSON object: all rounds, the constants at the
+end, and their average over the last half, which scatters less. Runs with other seeds may go on
+beside each other, a core each, and their results be averaged.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import numpy as np
 
 from vecchess.arena.match.play_match import play_match
 from vecchess.arena.players.player_registry import open_player
-from vecchess.config import MatchConfig
+from vecchess.config import MatchConfig, build
 from vecchess.errors import VecchessError
 
 STEP_DECAY, RATE_DECAY = 0.101, 0.602
@@ -84,12 +84,13 @@ def main() -> int:
 def _lead(
     options: argparse.Namespace, number: int, ups: np.ndarray[Any, Any], downs: np.ndarray[Any, Any]
 ) -> float:
-    """Games that the player with constants ``ups`` won more than that with ``downs`` did."""
+    """Play a round; returns by how many games the player with ``ups``, float64[K], is ahead."""
     seed = options.seed << 20 | number
     texts = [_player(options, values) for values in (ups, downs)]
     players = [open_player(text, seed) for text in texts]
     try:
-        score = play_match(*players, MatchConfig(games=options.games, seed=seed)).score
+        settings = build(MatchConfig, {"games": options.games, "seed": seed})
+        score = play_match(*players, settings).score
     finally:
         for player in players:
             player.close()
@@ -122,6 +123,8 @@ def _options() -> argparse.Namespace:
         parser.error("--player needs a search: net:default?search=puct&sims=64")
     if options.rounds < 1 or options.games < 2 or options.games % 2:
         parser.error("--rounds must be 1 or more, --games even and 2 or more")
+    if options.seed < 0:
+        parser.error("--seed must be 0 or more")
     return options
 
 

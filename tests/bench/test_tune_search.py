@@ -1,4 +1,4 @@
-"""``bench/tune_search.py`` in small: constants go the way of the winner."""
+"""``bench/tune_search.py`` moves constants towards those of the winner, and refuses bad options."""
 
 import json
 import subprocess
@@ -34,13 +34,13 @@ def _after(report: dict[str, Any], name: str, start: float, step: float, rate: f
 
 @pytest.mark.thorough
 def test_constants_go_the_way_of_the_winner() -> None:
-    # A step of 1.3 below 1.4 explores next to nothing: the sides differ.
+    # A step of 1.3 below 1.4 explores next to nothing, and loses.
     tuned = ["--tune", "c_puct=1.4,1.3", "--tune", "fpu_reduction=0.33,0.1", "--rate", "0.05"]
     done = _tuned(*tuned, "--rounds", "3", "--games", "16")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["start"] == {"c_puct": 1.4, "fpu_reduction": 0.33}
-    assert any(row["lead"] for row in report["rounds"])
+    assert report["end"]["c_puct"] > 1.4
     assert report["end"] == pytest.approx(
         {
             "c_puct": _after(report, "c_puct", 1.4, 1.3, 0.05),
@@ -57,6 +57,8 @@ def test_constants_go_the_way_of_the_winner() -> None:
         (["--tune", "c_puct=1.4,0"], "step above 0"),
         (["--tune", "c_putt=1.4,0.1", "--rounds", "1", "--games", "2"], "c_putt"),
         (["--tune", "c_puct=1.4,0.1", "--games", "3"], "even"),
+        (["--tune", "c_puct=1.4,0.1", "--seed", "-1"], "--seed"),
+        (["--tune", "c_puct=1.4,0.1", "--seed", str(1 << 60)], "seed"),
     ],
 )
 def test_refused_with_a_line(options: list[str], said: str) -> None:
