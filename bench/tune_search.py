@@ -8,13 +8,15 @@ against the one with the opposite signs (Spall 1992). Then a constant goes the w
 ``--rate`` of its step for each game that the winner is ahead. Steps shrink as (round + 1)^-0.101,
 the rate as (rounds / 10 + round + 1)^-0.602, as in Stockfish's tests. A constant below 0 plays as
 0. Prints a line for each round to stderr, then one JSON object: all rounds, the constants at the
-end, and their average over the last half, which scatters less. Runs with other seeds may go on
-beside each other, a core each, and their results be averaged.
+end, and their average over the last half, which scatters less; Ctrl-C ends it after the last whole
+round. Runs with other seeds may go on beside each other, a core each, and their results be
+averaged.
 """
 
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,32 +55,43 @@ def main() -> int:
     """Play, move, print; returns the exit code."""
     options = _options()
     constants: list[Constant] = options.tune
-    values = np.array([constant.start for constant in constants])
-    steps = np.array([constant.step for constant in constants])
-    signs = np.random.default_rng(options.seed)
     rounds: list[dict[str, Any]] = []
-    for number in range(options.rounds):
-        step = steps * (number + 1) ** -STEP_DECAY
-        first = options.rounds / 10 + 1
-        rate = options.rate * ((first + number) / first) ** -RATE_DECAY
-        sign = signs.choice([-1.0, 1.0], len(steps))
-        lead = _lead(options, number, values + step * sign, values - step * sign)
-        values = values + rate * lead * step * sign
-        rounds.append({"signs": sign.tolist(), "lead": lead, "constants": _rounded(values)})
-        print(f"{number + 1}/{options.rounds} {lead:+.1f} {_rounded(values)}", file=sys.stderr)
+    try:
+        for row in _rounds(options):
+            rounds.append(row)
+            said = f"{len(rounds)}/{options.rounds} {row['lead']:+.1f} {row['constants']}"
+            print(said, file=sys.stderr)
+    except KeyboardInterrupt:
+        if not rounds:
+            return 130
     halves = np.array([row["constants"] for row in rounds[len(rounds) // 2 :]])
     names = [constant.name for constant in constants]
     report = {
         "player": options.player,
-        "games": options.rounds * options.games,
+        "games": len(rounds) * options.games,
         "seed": options.seed,
         "start": dict(zip(names, [constant.start for constant in constants], strict=True)),
-        "end": dict(zip(names, _rounded(values), strict=True)),
+        "end": dict(zip(names, rounds[-1]["constants"], strict=True)),
         "average_of_last_half": dict(zip(names, _rounded(halves.mean(0)), strict=True)),
         "rounds": rounds,
     }
     print(json.dumps(report))
     return 0
+
+
+def _rounds(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Play the rounds; each has its signs, how many games plus is ahead, and the constants then."""
+    values = np.array([constant.start for constant in options.tune])
+    steps = np.array([constant.step for constant in options.tune])
+    signs = np.random.default_rng(options.seed)
+    first = options.rounds / 10 + 1
+    for number in range(options.rounds):
+        step = steps * (number + 1) ** -STEP_DECAY
+        rate = options.rate * ((first + number) / first) ** -RATE_DECAY
+        sign = signs.choice([-1.0, 1.0], len(steps))
+        lead = _lead(options, number, values + step * sign, values - step * sign)
+        values = values + rate * lead * step * sign
+        yield {"signs": sign.tolist(), "lead": lead, "constants": _rounded(values)}
 
 
 def _lead(

@@ -12,6 +12,9 @@ def test_a_text_has_a_head_and_settings() -> None:
     assert spec.settings == {"search": "gumbel", "Skill Level": "3", "weights": "a&b/c.x"}
     assert Spec.parse(str(spec)) == spec
     assert Spec.parse("greedy") == Spec.parse("greedy?") == Spec("greedy")
+    named = Spec("net:wh?t.safetensors", {"sims": "8"})
+    assert str(named) == "net:wh%3Ft.safetensors?sims=8"
+    assert Spec.parse(str(named)) == named
     own, rest = spec.split(("search", "sims"))
     assert (own, str(rest)) == ({"search": "gumbel"}, "net:a b?Skill Level=3&weights=a%26b/c.x")
 

@@ -4,7 +4,7 @@
     module:package.module:make?channels=64
     my_module:open_my_backend?latency=2ms
 
-Values are texts, in the escapes of a URL where they hold "&" or "%".
+Values are texts, in the escapes of a URL where they hold "&" or "%"; a "?" of the head is %3F.
 """
 
 import re
@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 from vecchess.errors import ConfigError
 from vecchess.safe_parse import clip_line, is_count
 
+_ESCAPED = "%3F"
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
 
 
@@ -39,16 +40,17 @@ class Spec:
         for pair in query.split("&") if query else []:
             name, equals, value = pair.partition("=")
             if not (name and equals):
-                raise ConfigError(f"{text}: {pair!r} is no setting: write NAME=VALUE")
+                hint = "write NAME=VALUE, and %3F for a ? in a name of a file"
+                raise ConfigError(f"{text}: {pair!r} is no setting: {hint}")
             if name in settings:
                 raise ConfigError(f"{text}: {name} is given twice")
             settings[name] = unquote(value)
-        return cls(head, settings)
+        return cls(head.replace(_ESCAPED, "?"), settings)
 
     def __str__(self) -> str:
         """The text that ``parse`` reads."""
         pairs = [f"{name}={quote(value, safe='/:,.')}" for name, value in self.settings.items()]
-        return self.head + ("?" + "&".join(pairs) if pairs else "")
+        return self.head.replace("?", _ESCAPED) + ("?" + "&".join(pairs) if pairs else "")
 
     def split(self, names: Collection[str]) -> tuple[dict[str, str], Self]:
         """The settings called ``names``, and a spec with all others."""

@@ -1,9 +1,11 @@
 """``bench/tune_search.py`` moves constants towards those of the winner, and refuses bad options."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -48,6 +50,21 @@ def test_constants_go_the_way_of_the_winner() -> None:
         },
         abs=1e-4,
     )
+
+
+@pytest.mark.thorough
+def test_ctrl_c_leaves_the_report_of_the_rounds_played() -> None:
+    options = ["--player", PLAYER, "--tune", "c_puct=1.4,0.3", "--rounds", "500", "--games", "4"]
+    program = [sys.executable, str(PROGRAM), *options]
+    with subprocess.Popen(program, stdout=PIPE, stderr=PIPE, text=True) as tuning:
+        assert tuning.stderr is not None
+        assert tuning.stderr.readline().startswith("1/500 ")
+        tuning.send_signal(signal.SIGINT)
+        out, said = tuning.communicate(timeout=120)
+    assert (tuning.returncode, "Traceback" in said) == (0, False), said
+    report = json.loads(out)
+    assert 1 <= len(report["rounds"]) < 500
+    assert report["games"] == 4 * len(report["rounds"])
 
 
 @pytest.mark.parametrize(

@@ -36,16 +36,22 @@ def test_a_network_is_spelled_by_its_file_and_search(given: tuple[str, ...], spe
     assert network_spelling(*given) == spelling  # type: ignore[arg-type]
 
 
-def test_a_file_may_lie_in_a_folder_with_a_colon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_colon_is_a_players_where_no_such_file_is() -> None:
+    assert network_spelling("10:30/a.safetensors") == "10:30/a.safetensors"
+
+
+@pytest.mark.parametrize("folder", ["10:30", "10:30?"])
+def test_a_file_may_lie_in_a_folder_with_a_colon_or_question_mark(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    file = Path("10:30/a.safetensors")
-    assert network_spelling(str(file)) == str(file)  # nothing is there: it may be a player
+    file = Path(folder) / "a.safetensors"
     file.parent.mkdir()
     save_net(small_net(1), file)
+    head = f"net:{file}".replace("?", "%3F")
+    assert network_spelling(str(file)) == head
     spelling = network_spelling(str(file), "puct", 8)
-    assert spelling == f"net:{file}?search=puct&sims=8"
+    assert spelling == f"{head}?search=puct&sims=8"
     save_net(small_net(1), Path("a.safetensors"))
     same = identify("net:a.safetensors?search=puct&sims=8", 0)
     assert identify(spelling, 0).identity == same.identity

@@ -95,8 +95,7 @@ def test_matches_of_a_run_are_played_with_its_settings(
 ) -> None:
     config = build(TrainConfig, given)
     settings = [
-        NetPlayer.of(Spec.parse(f"net:default{query}")).settings
-        for query in own_players(config).values()
+        NetPlayer.of(Spec("net:default", given)).settings for given in own_players(config).values()
     ]
     exits = {"exits": False} if "exits" in held else {}
     searched = {"search": config.tree.search, "sims": config.tree.sims}

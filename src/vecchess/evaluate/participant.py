@@ -118,8 +118,9 @@ def network_spelling(net: str, search: str | None = None, sims: int | None = Non
     """
     if not net:
         raise ConfigError('NET is "": give a network file, or "default"')
-    spec = Spec.parse(net)
-    is_player = ":" in spec.head and find(net).kind != "module" and not Path(net).is_file()
+    is_file = Path(net).is_file()
+    spec = Spec(net) if is_file else Spec.parse(net)
+    is_player = ":" in spec.head and find(net).kind != "module" and not is_file
     if net in SIMPLE or is_player:
         if search is not None or sims is not None:
             raise ConfigError(f'"{net}" says how it plays: drop --search and --sims')
@@ -127,7 +128,7 @@ def network_spelling(net: str, search: str | None = None, sims: int | None = Non
     if search is None or search == "none":
         if sims is not None:
             raise ConfigError("--sims needs a search: --search gumbel or --search puct")
-        return f"{NET}{net}"
+        return f"{NET}{spec}"
     given = {"search": search} | ({} if sims is None else {"sims": str(sims)})
     return f"{NET}{Spec(spec.head, spec.settings | given)}"
 

@@ -20,6 +20,7 @@ from vecchess.config import BUILT_IN_NETS, DEFAULT_NET
 from vecchess.networks.module_spec import MODULE, ModuleSpec
 from vecchess.snn.integer.net_file import load_exact, load_net, missing_net, net_path
 from vecchess.snn.presets import PRESETS, SIZES_SUFFIX
+from vecchess.spec import Spec
 
 if TYPE_CHECKING:  # kernels come with it, which the UCI engine does without as it starts
     from vecchess.inference.playable_net import PlayableNet
@@ -40,6 +41,11 @@ class Source:
         """The module of a source of that kind; raises ConfigError where it is not understood."""
         assert self.kind == "module"
         return ModuleSpec.parse(self.text)
+
+    @property
+    def spec(self) -> Spec:
+        """The text as a head and settings, which only a module has; raises ConfigError."""
+        return Spec.parse(self.text) if self.kind == "module" else Spec(self.text)
 
     @property
     def has_sizes_only(self) -> bool:

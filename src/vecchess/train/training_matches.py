@@ -32,6 +32,7 @@ from vecchess.arena.match.play_match import (
 from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import Player
 from vecchess.arena.players.player_registry import (
+    NET,
     SEARCH_SETTINGS,
     PlayerResources,
     open_player,
@@ -80,9 +81,9 @@ class TrainingMatches:
         config, net = self._config, latest_net(self._run).file
         settings = _match_config(config, config.eval_games, config.seed)
         matches = []
-        for name, query in own_players(config).items():
+        for name, how in own_players(config).items():
             for opponent in OPPONENTS:
-                result = self._play_match(settings, self._player(net, query), opponent, networks=1)
+                result = self._play_match(settings, self._player(net, how), opponent, networks=1)
                 if result is None:
                     return []
                 names = {"player": name, "opponent": opponent}
@@ -101,8 +102,8 @@ class TrainingMatches:
         self._ranks.barrier()
         settings = _match_config(config, config.gate_games, config.seed + iteration)
         settings = settings.model_copy(update={"sprt": config.gate})
-        query = [*own_players(config).values()][-1]
-        new, old = (self._player(net, query) for net in (file, best.file))
+        how = [*own_players(config).values()][-1]
+        new, old = (self._player(net, how) for net in (file, best.file))
         try:
             result = self._play_match(settings, new, old, networks=2)
         finally:
@@ -114,10 +115,10 @@ class TrainingMatches:
         admitted = result.counter.sprt.state == "accepted"
         return {"admitted": admitted, "opponent": best.name} | _match_facts(result)
 
-    def _player(self, file: Path, query: str) -> str:
-        """The spelling of a network of the run that plays with a query of ``own_players``."""
-        net = find(self._config.net).with_weights_of(file).text
-        return f"net:{net}{query.replace('?', '&') if '?' in net else query}"
+    def _player(self, file: Path, settings: dict[str, str]) -> str:
+        """The spelling of a network of the run that plays with settings of ``own_players``."""
+        net = find(self._config.net).with_weights_of(file).spec
+        return str(Spec(NET + net.head, net.settings | settings))
 
     def _play_match(
         self, settings: MatchConfig, first: str, second: str, networks: int
@@ -138,10 +139,10 @@ class TrainingMatches:
         return PlayerResources(most, self._device, self._config.backend, threads)
 
 
-def own_players(config: TrainConfig) -> dict[str, str]:
-    """The run's network as a player, by name, and what follows the network in its spelling:
-    "policy", and "gumbel 16" if the run searches. ``exits``, and settings of the search that are
-    not training's defaults, hold in matches too."""
+def own_players(config: TrainConfig) -> dict[str, dict[str, str]]:
+    """The settings with which the run's network plays, by the player's name: "policy", and
+    "gumbel 16" if the run searches. ``exits``, and settings of the search that are not training's
+    defaults, hold in matches too."""
     tree, usual = config.tree, TrainConfig().tree
     timed = {} if config.exits else {"exits": "off"}
     players = {"policy": timed}
@@ -153,7 +154,7 @@ def own_players(config: TrainConfig) -> dict[str, str]:
         }
         asked = {"search": tree.search, "sims": str(tree.sims)}
         players[f"{tree.search} {tree.sims}"] = timed | given | asked
-    return {name: str(Spec("", settings)) for name, settings in players.items()}
+    return players
 
 
 def _match_config(config: TrainConfig, games: int, seed: int) -> MatchConfig:
