@@ -17,7 +17,7 @@ from vecchess.evaluate.participant import (
     identify,
     network_spelling,
 )
-from vecchess.snn.integer.net_file import load_net, save_net
+from vecchess.snn.integer.net_file import HUB_CONFIG, HUB_WEIGHTS, load_net, save_net
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,11 @@ def test_a_file_may_lie_in_a_folder_with_a_colon_or_question_mark(
     save_net(small_net(1), Path("a.safetensors"))
     same = identify("net:a.safetensors?search=puct&sims=8", 0)
     assert identify(spelling, 0).identity == same.identity
+    save_net(small_net(1), Path(folder) / HUB_WEIGHTS)
+    (Path(folder) / HUB_CONFIG).write_text("{}")
+    hub = network_spelling(folder, "puct", 8)
+    assert hub == f"net:{folder}?search=puct&sims=8".replace("?", "%3F", folder.count("?"))
+    assert identify(hub, 0).identity == same.identity
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from vecchess.inference.playable_net import BuiltInNet, Lc0Net
 from vecchess.inference.source import Source, find
 from vecchess.selfplay.worker.networks import selfplay_source
 from vecchess.selfplay.worker.random_requests import random_requests
+from vecchess.spec import Spec
 
 MODULE = "module:tests.networks.modules:leaking"
 
@@ -64,6 +65,8 @@ def test_networks_that_are_kept_are_found_again(tmp_path: Path) -> None:
     module = find(f"{MODULE}?least=3").with_weights_of(file)
     assert module.text == f"{MODULE}?least=3&weights={file}"
     assert source_of(find(f"{MODULE}?least=3").load(), file) == module
+    assert module.spec.settings == {"least": "3", "weights": str(file)}
+    assert find("wh?t/a.safetensors").spec == Spec("wh?t/a.safetensors")
 
 
 def test_short_names_are_for_people() -> None:

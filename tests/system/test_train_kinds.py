@@ -102,10 +102,11 @@ def test_bad_input_is_one_line(tmp_path: Path, options: list[str], reason: str) 
 
 @pytest.mark.thorough
 def test_a_gate_refuses_others(tmp_path: Path, little: list[object]) -> None:
-    (verdict,) = gated(tmp_path / "run", little, "400,800", "--iterations", 1)
+    run = tmp_path / "run?"  # its networks' paths are heads of players, and "?" begins settings
+    (verdict,) = gated(run, little, "400,800", "--iterations", 1)
     assert not verdict["admitted"]
     assert verdict["sprt"]["state"] == "rejected"
-    assert len(list((tmp_path / "run/nets").glob("*.safetensors"))) == 1
+    assert len(list((run / "nets").glob("*.safetensors"))) == 1
 
 
 def test_games_that_cannot_be_gathered_leave_no_run(tmp_path: Path) -> None:

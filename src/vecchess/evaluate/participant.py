@@ -22,6 +22,7 @@ from vecchess.errors import ConfigError
 from vecchess.inference.source import find
 from vecchess.runtime.devices import parse_gpus
 from vecchess.runtime.plugin import plugin_file
+from vecchess.snn.integer.net_file import net_path
 from vecchess.spec import Spec, is_function
 
 HASH_DIGITS = 16
@@ -118,7 +119,7 @@ def network_spelling(net: str, search: str | None = None, sims: int | None = Non
     """
     if not net:
         raise ConfigError('NET is "": give a network file, or "default"')
-    is_file = Path(net).is_file()
+    is_file = net_path(net).is_file()
     spec = Spec(net) if is_file else Spec.parse(net)
     is_player = ":" in spec.head and find(net).kind != "module" and not is_file
     if net in SIMPLE or is_player:
