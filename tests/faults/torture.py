@@ -29,7 +29,7 @@ from tests.faults.invariants import broken_in_progress, broken_invariants
 from tests.faults.processes import Victims
 from vecchess.errors import VecchessError
 from vecchess.runtime.reporting import ReportLine
-from vecchess.runtime.signals import Stopped, StopSignals, exit_code, stopped_text
+from vecchess.runtime.signals import OnSignal, Stopped, StopSignals, exit_code, stopped_text
 from vecchess.store.maintenance.rewrite import finish_rewriting
 from vecchess.store.run_folder import RunFolder
 
@@ -132,6 +132,7 @@ class Torture:
         self._random = random.Random(seed)
         self._seed, self._report_line, self._settings = seed, report_line, settings
         self._folder, self._longest_s = folder, longest_s
+        self._stop = StopSignals()
         self._digests: dict[str, str] = {}
         self._count: Counter[str] = Counter()
         self._broken: list[str] = []
@@ -146,9 +147,9 @@ class Torture:
         start = time.monotonic()
         with (
             tempfile.TemporaryDirectory(prefix="vecchess-torture-", dir=self._folder) as folder,
-            StopSignals() as stop,
+            self._stop,
             suppress(Stopped),
-            stop.interrupting(),
+            self._stop.interrupting(),
         ):
             while not self._broken and (time.monotonic() - start < 60 * minutes):
                 self._cycle(Path(folder))
@@ -164,7 +165,7 @@ class Torture:
             "seconds": round(time.monotonic() - start, 1),
             **{name: self._count[name] for name in TOTALS},
             "faults": {name: self._count[name] for name in kinds},
-            "stopped_by": stop.reason,
+            "stopped_by": self._stop.reason,
             "broken": self._broken,
         }
 
@@ -197,7 +198,7 @@ class Torture:
     def _digest_without_faults(self, folder: Path, setting: Setting) -> str:
         run = RunFolder(folder / f"quiet-{setting.name}")
         with tempfile.TemporaryFile("w+") as words:
-            with _ended(self._start(run, setting, "", "cpu:1", words)) as supervisor:
+            with self._started(run, setting, "", "cpu:1", words) as supervisor:
                 code = supervisor.wait()
             words.seek(0)
             if code:
@@ -214,7 +215,7 @@ class Torture:
         starved = self._count["starve a worker"]
         with tempfile.TemporaryFile("w+") as words, ExitStack() as at_end:
             at_end.callback(self._end_compaction)
-            with _ended(self._start(run, setting, fault, "cpu:3", words)) as supervisor:
+            with self._started(run, setting, fault, "cpu:3", words) as supervisor:
                 while supervisor.poll() is None:
                     time.sleep(self._random.expovariate(1 / gap_s))
                     if not calm and supervisor.poll() is None:
@@ -233,13 +234,16 @@ class Torture:
             self._broken.append(f"exit code {code}: {stderr}")
         return code == 0
 
-    def _start(
+    @contextmanager
+    def _started(
         self, run: RunFolder, setting: Setting, fault: str, devices: str, words: TextIO
-    ) -> subprocess.Popen[str]:
-        """Start a supervisor; its stderr goes to the file ``words``."""
+    ) -> Iterator[subprocess.Popen[str]]:
+        """A supervisor, whose stderr goes to the file ``words``. After the block, also after an
+        exception, none of its processes is left."""
         resume = ["--resume"] if run.has_begun else []
         arguments = [*COMMON, *setting.flags, f"--games={setting.num_games}", f"--gpus={devices}"]
-        return subprocess.Popen(
+        self._stop.set_action()  # an exception after the fork would leave a process behind
+        supervisor = subprocess.Popen(
             [*PROGRAM, "selfplay", "--quiet", f"--run-dir={run.path}", *resume, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -247,6 +251,12 @@ class Torture:
             text=True,
             env=os.environ | {"OMP_NUM_THREADS": "1", **_with_fault(fault, run)},
         )
+        try:
+            self._stop.set_action(OnSignal.RAISE)
+            yield supervisor
+        finally:
+            if supervisor.poll() is None:
+                processes.end(supervisor)
 
     def _fault_at_point(self) -> str:
         """A fault for a process to be started with; "" for none."""
@@ -306,7 +316,10 @@ class Torture:
             self._compaction.kill()
         self._end_compaction()
         command = [*PROGRAM, "games", "compact", str(run.path), "--shard-games=200"]
-        self._compaction = Compaction(command, _with_fault(self._fault_at_point(), run))
+        environment = _with_fault(self._fault_at_point(), run)
+        self._stop.set_action()
+        self._compaction = Compaction(command, environment)
+        self._stop.set_action(OnSignal.RAISE)
 
     def _end_compaction(self) -> None:
         if self._compaction is not None:
@@ -339,16 +352,6 @@ class Torture:
 def _with_fault(fault: str, run: RunFolder) -> dict[str, str]:
     """The environment of a process with ``fault`` among the files of ``run``; "": none."""
     return {VARIABLE: f"{fault};{run.path}" if fault else ""}
-
-
-@contextmanager
-def _ended(supervisor: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
-    """Ends all processes of a run after the block, also after an exception."""
-    try:
-        yield supervisor
-    finally:
-        if supervisor.poll() is None:
-            processes.end(supervisor)
 
 
 def num_tracebacks(stderr: str, code: int) -> int:
