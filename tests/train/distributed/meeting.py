@@ -34,8 +34,9 @@ class Meeting:
         """One more rank, which has not met the others."""
         assert self.server is not None
         store = TCPStore(
-            "127.0.0.1", self.server.port, timeout=timedelta(seconds=5), wait_for_workers=False
-        )
+            "127.0.0.1", self.server.port, timeout=timedelta(seconds=30), wait_for_workers=False
+        )  # a busy machine may take long to connect
+        store.set_timeout(timedelta(seconds=5))
         children = (lambda: self.children) if info.rank == 0 else dict
         control = ControlPlane(PrefixStore("test", store), info, facts, children)
         self.ranks.append(Ranks(info, torch.device("cpu"), control, timeout_s))
