@@ -316,7 +316,7 @@ def test_a_calibration_of_others_is_one_line(
     steps = {"mean_time_steps": 2.0}
     calibration = {
         "schema": 1, "curve": [], "fit": steps, "holdout": steps, "games": 2, "positions": 5,
-        "max_cross_entropy": 0.1, "max_value_error": 0.1,
+        "nats_per_doubling": 0.1,
     }  # fmt: skip
     file = tmp_path / "odd.safetensors"
     save_net(replace(load_net(net), calibration=calibration | {name: value}), file)

@@ -9,7 +9,7 @@ from vecchess.config.analysis_settings import NetworkUse
 from vecchess_cli.options import command_app, run_here, settings_options
 from vecchess_cli.output import notes, print_result
 
-OPTIONS = "games play positions max_cross_entropy max_value_error out gpus backend json"
+OPTIONS = "games play positions nats_per_doubling out gpus backend json"
 
 
 @settings_options(NetworkUse, {"Options": OPTIONS})
@@ -24,12 +24,9 @@ def calibrate(
         int, typer.Option(help="Games to play without --games.", min=2, max=1 << 20)
     ] = 128,
     positions: Annotated[int, typer.Option(help="Positions to evaluate.", min=2)] = 8192,
-    max_cross_entropy: Annotated[
-        float, typer.Option(help="Bound on the excess cross-entropy, in nats.", min=0)
-    ] = 0.01,
-    max_value_error: Annotated[
-        float, typer.Option(help="Bound on the excess squared error of the value.", min=0)
-    ] = 0.01,
+    nats_per_doubling: Annotated[
+        float, typer.Option(help="What answers in half the time may cost, in nats.", min=0)
+    ] = 0.04,
     out: Annotated[
         Path | None, typer.Option(help="File to write.", show_default="the network's own")
     ] = None,
@@ -37,18 +34,18 @@ def calibrate(
     """Choose when a position may leave the network early, and store that with the network.
 
     On recorded positions, answers after every time step are compared with the last one and with
-    the record: the move played and the game's result. The rule of the fewest steps within both
-    bounds is stored, with the measurements. Half of the games choose it, the other half check it.
+    the record: the move played and the game's result. A rule costs its KL divergence from the last
+    answers, what its values lose in squared error, and --nats-per-doubling for every doubling of
+    its time steps. The cheapest is stored, with the measurements. Half of the games choose it, the
+    other half tell its costs. Searches want fast answers; for play without one, give 0.001.
 
     Example:  vecchess calibrate small.safetensors --games runs/first
     """
     from vecchess.evaluate.calibrate_exits import CalibrationPlan
     from vecchess.evaluate.calibrate_exits import calibrate as library
-    from vecchess.inference.tune.exit_calibration import CostBounds
 
-    bounds = CostBounds(max_cross_entropy, max_value_error)
     places = tuple(map(run_here, games or ()))
-    plan = CalibrationPlan(places, play, positions, bounds, out)
+    plan = CalibrationPlan(places, play, positions, nats_per_doubling, out)
     resources = {name: flags[name] for name in NetworkUse.model_fields if name in flags}
     facts = library(net, plan, notes(), resources)
     print_result(facts, flags["json"], calibration_tables(facts, facts["rule"]))
@@ -65,7 +62,7 @@ def calibration_tables(facts: dict[str, Any], rule: dict[str, Any] | None) -> di
         for name, key in (("before", "before"), ("fitted", "fit"), ("hold-out", "holdout"))
         if key in facts
     ]
-    names = ("positions", "games", "max_cross_entropy", "max_value_error", "out")
+    names = ("positions", "games", "nats_per_doubling", "out")
     shown = {name: facts[name] for name in names if name in facts}
     costs = [
         {key: value for key, value in row.items() if key != "time_steps" and key[-3:] != "_se"}
@@ -82,7 +79,7 @@ def rule_text(rule: dict[str, Any], mean_time_steps: float) -> str:
     if rule["min_steps"] == NEVER and mean_time_steps == 1:
         return "none, the network takes one time step"
     if rule["min_steps"] == NEVER:
-        return "never before the last time step; no other rule is within the bounds"
+        return "never before the last time step; no other rule is cheaper"
     parts = [f"from step {rule['min_steps']} on"]
     if rule["policy_margin"]:
         parts.append(f"margin of the best move {rule['policy_margin']} a step or more")

@@ -6,7 +6,7 @@ other half checks it; a game is in one half as a whole, since its positions rese
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from vecchess.config.settings import build_from_flags
 from vecchess.errors import ConfigError
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.tune.exit_calibration import (
-    CostBounds,
+    NATS_PER_DOUBLING,
     ExitChoice,
     ScoredTraces,
     choose_rule,
@@ -47,7 +47,7 @@ NUM_NETS = 8
 
 @dataclass(frozen=True)
 class CalibrationPlan:
-    """Games, bounds and destination of a calibration."""
+    """Games, price of time and destination of a calibration."""
 
     games: tuple[Path, ...] = ()
     """A run's folder, or shard files; without any, games are played first."""
@@ -55,7 +55,8 @@ class CalibrationPlan:
     """How many games are played then."""
     positions: int = 8192
     """Positions to ask about, at most."""
-    bounds: CostBounds = field(default_factory=CostBounds)
+    nats_per_doubling: float = NATS_PER_DOUBLING
+    """What answers in half the time are worth."""
     out: Path | None = None
     """File to write; None replaces the network's own."""
 
@@ -86,9 +87,9 @@ def calibrate(
         console.print(f"only {sample.requests.num_rows} positions: the costs are rough")
     scored = _scored_traces(config, network, device, records, sample)
     first, second = (np.flatnonzero(games % 2 == half) for half in (0, 1))
-    choice = choose_rule(scored.take(first), scored.take(second), plan.bounds)
+    choice = choose_rule(scored.take(first), scored.take(second), plan.nats_per_doubling)
     before = ExitRule.from_metadata(network.exit_rule)
-    facts = _facts(scored, choice, records, sample, plan.bounds, len(second))
+    facts = _facts(scored, choice, records, sample, plan.nats_per_doubling, len(second))
     calibrated = replace(network, exit_rule=choice.rule.to_metadata(), calibration=facts)
     save_net(calibrated, target)
     return {
@@ -202,7 +203,7 @@ def _facts(
     choice: ExitChoice,
     records: GameRecords,
     sample: ReplayedPositions,
-    bounds: CostBounds,
+    nats_per_doubling: float,
     num_holdout: int,
 ) -> dict[str, Any]:
     """Facts on the calibration that are stored with the network. No dates, no paths."""
@@ -217,8 +218,7 @@ def _facts(
         "played_by": nets[:NUM_NETS],
         "target": _kind_of_target(num_searched, num_positions),
         "positions_searched": num_searched,
-        "max_cross_entropy": bounds.cross_entropy,
-        "max_value_error": bounds.value_error,
+        "nats_per_doubling": nats_per_doubling,
         "curve": scored.curve(),
         "fit": choice.fit.to_dict(),
         "holdout": choice.holdout.to_dict(),

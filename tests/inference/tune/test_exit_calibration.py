@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vecchess.inference.exit_rule import NO_BEST, judge
-from vecchess.inference.tune.exit_calibration import CostBounds, ScoredTraces, choose_rule
+from vecchess.inference.tune.exit_calibration import ScoredTraces, choose_rule
 from vecchess.inference.tune.step_traces import StepTraces
 from vecchess.snn.integer.integer_net import ExitRule
 
@@ -112,7 +112,7 @@ def at_the_end(traces: StepTraces) -> ScoredTraces:
 
 def test_only_the_settled_leave_early() -> None:
     fit, holdout = (at_the_end(settled_and_unsettled(400, seed)) for seed in (1, 2))
-    choice = choose_rule(fit, holdout, CostBounds(1e-4, 1e-4))
+    choice = choose_rule(fit, holdout, 0.005)
     assert choice.rule.policy_margin > 60
     for positions, costs in ((fit, choice.fit), (holdout, choice.holdout)):
         steady = positions.traces.policy[-1].max(axis=1) > 1000
@@ -121,24 +121,30 @@ def test_only_the_settled_leave_early() -> None:
         assert costs.cross_entropy_cost == pytest.approx(0, abs=1e-9)
 
 
-def test_never_where_nothing_is_within_the_bounds() -> None:
-    traces = settled_and_unsettled(200, 3)
-    unsettled = np.flatnonzero(traces.policy[-1].max(axis=1) < 1000)
-    fit = at_the_end(traces.take(unsettled))
-    choice = choose_rule(fit, fit, CostBounds(1e-4, 1e-4))
-    assert choice.rule == ExitRule.never()
-    assert choice.fit.mean_time_steps == 4
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("nats", [0.0, 0.02, 0.3, 2.0])
+def test_the_price_of_time_decides(seed: int, nats: float) -> None:
+    """No rule is cheaper than the one chosen, nor as cheap in fewer steps."""
+    fit = judged(random_traces(120, 4, seed), seed)
+    chosen = choose_rule(fit, fit, nats)
+
+    def price(rule: ExitRule) -> tuple[float, float]:
+        steps = fit.exit_steps(rule)
+        rows = np.arange(len(steps))
+        answers = fit.kl[steps - 1, rows] + fit.value_error[steps - 1, rows]
+        return answers.mean() + nats * math.log2(steps.mean()), steps.mean()
+
+    cheapest = min(price(rule) for rule in [ExitRule.never(), *fit.candidates()])
+    assert price(chosen.rule) == pytest.approx(cheapest)
+    assert chosen.holdout == chosen.fit
+
+
+def test_dear_time_ends_at_once_and_free_time_never() -> None:
+    """Answers that turn around at the last step are worth the steps, or are not."""
+    turning = settled_and_unsettled(200, 3)
+    fit = at_the_end(turning.take(np.flatnonzero(turning.policy[-1].max(axis=1) < 1000)))
+    lost = fit.kl[0].mean()
+    assert choose_rule(fit, fit, lost / 2 * 1.01).fit.mean_time_steps == 1
+    assert choose_rule(fit, fit, lost / 2 * 0.99).rule == ExitRule.never()
     one_step = judged(random_traces(50, 1, 4))
-    assert choose_rule(one_step, one_step, CostBounds()).rule == ExitRule.never()
-
-
-def test_the_hold_out_has_a_veto() -> None:
-    """What costs nothing where it was chosen, and much elsewhere, is not chosen."""
-    steady = settled_and_unsettled(200, 5)
-    fit = at_the_end(steady.take(np.flatnonzero(steady.policy[-1].max(axis=1) > 1000)))
-    turning = settled_and_unsettled(200, 6)
-    turning = turning.take(np.flatnonzero(turning.policy[-1].max(axis=1) < 1000))
-    wide = CostBounds(10, 10)
-    assert choose_rule(fit, fit, CostBounds()).fit.mean_time_steps == 1
-    assert choose_rule(fit, at_the_end(turning), wide).holdout.mean_time_steps == 1
-    assert choose_rule(fit, at_the_end(turning), CostBounds()).rule == ExitRule.never()
+    assert choose_rule(one_step, one_step).rule == ExitRule.never()

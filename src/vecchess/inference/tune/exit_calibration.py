@@ -1,4 +1,4 @@
-"""Measures what leaving early costs against T time steps, and finds the best rule within bounds.
+"""Measures what leaving early costs against T time steps, and finds the rule that pays best.
 
 All of it works on accumulators that were recorded step by step (``step_traces``), so a rule is
 judged in milliseconds, by the comparisons of ``exit_rule`` in the same integers.
@@ -10,8 +10,10 @@ judged in milliseconds, by the comparisons of ``exit_rule`` in the same integers
     KL              of the policy at the last step from the early one, in nats
 
 A cost is the difference to the same figure at T; it is negative where early answers are better.
+The best rule has the least price: KL, the cost in value error, and ``nats_per_doubling`` times the
+binary logarithm of the mean time steps.
 
-Decisions 20 and 22.
+Decisions 20 and 348.
 """
 
 from collections.abc import Iterator
@@ -32,22 +34,8 @@ NOT_YET = 2**62
 """Value drift before the second step: larger than any limit."""
 NUM_MARGINS, NUM_DRIFTS, NUM_MIN_STEPS = 24, 16, 16
 """Most values of each threshold that are tried."""
-TIGHTEN, MAX_TIGHTENINGS = 0.8, 8
-"""Where the hold-out breaks a bound, the fit gets this share of it, at most so many times."""
-
-
-@dataclass(frozen=True)
-class CostBounds:
-    """Most that leaving early may cost on average, compared with T steps."""
-
-    cross_entropy: float = 0.01
-    """Nats a position."""
-    value_error: float = 0.01
-    """Squared error a position."""
-
-    def times(self, factor: float) -> "CostBounds":
-        """Both bounds times ``factor``."""
-        return CostBounds(self.cross_entropy * factor, self.value_error * factor)
+NATS_PER_DOUBLING = 0.04
+"""What answers in half the time are worth to a search, in nats a position (decision 348)."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +52,10 @@ class ExitCosts:
     agreement: float
     kl: float
 
-    def within(self, bounds: CostBounds) -> bool:
-        """True when neither cost is above its bound."""
-        return (
-            self.cross_entropy_cost <= bounds.cross_entropy
-            and self.value_error_cost <= bounds.value_error
-        )
+    def price(self, nats_per_doubling: float) -> float:
+        """What answers lose, and what their time steps are worth."""
+        time = nats_per_doubling * float(np.log2(self.mean_time_steps))
+        return self.kl + self.value_error_cost + time
 
     def to_dict(self) -> dict[str, float]:
         """Numbers for JSON, to six digits after the point."""
@@ -197,27 +183,24 @@ class ScoredTraces:
                         yield ExitRule(int(min_steps), margin, unchanged, drift)
 
 
-def choose_rule(fit: ScoredTraces, holdout: ScoredTraces, bounds: CostBounds) -> ExitChoice:
-    """The rule of the fewest mean time steps on ``fit`` whose costs are within ``bounds`` on both.
+def choose_rule(
+    fit: ScoredTraces, holdout: ScoredTraces, nats_per_doubling: float = NATS_PER_DOUBLING
+) -> ExitChoice:
+    """The rule of the least price on ``fit``, of equals that of the fewest time steps.
 
-    The best of thousands of rules looks better than it is, hence the hold-out: where it breaks
-    a bound, the choice is made again with tighter bounds on ``fit``. ``ExitRule.never()`` where
-    no rule keeps to them.
+    The best of thousands of rules looks better than it is: what it costs, ``holdout`` tells.
+    ``ExitRule.never()`` where no rule is cheaper than T steps.
     """
-    tried = [(rule, fit.costs(fit.exit_steps(rule))) for rule in fit.candidates()]
-    tried.sort(key=lambda entry: (entry[1].mean_time_steps, entry[1].cross_entropy_cost))
-    for tightening in range(MAX_TIGHTENINGS + 1):
-        tight = bounds.times(TIGHTEN**tightening)
-        for rule, costs in tried:
-            if costs.within(tight):
-                checked = holdout.costs(holdout.exit_steps(rule))
-                if checked.within(bounds) and costs.mean_time_steps < fit.traces.time_steps:
-                    return ExitChoice(rule, costs, checked)
-                break
-    never = ExitRule.never()
-    return ExitChoice(
-        never, fit.costs(fit.exit_steps(never)), holdout.costs(holdout.exit_steps(never))
-    )
+    rule, costs = ExitRule.never(), fit.costs(fit.exit_steps(ExitRule.never()))
+    for candidate in fit.candidates():
+        tried = fit.costs(fit.exit_steps(candidate))
+        if _rank(tried, nats_per_doubling) < _rank(costs, nats_per_doubling):
+            rule, costs = candidate, tried
+    return ExitChoice(rule, costs, holdout.costs(holdout.exit_steps(rule)))
+
+
+def _rank(costs: ExitCosts, nats_per_doubling: float) -> tuple[float, float]:
+    return costs.price(nats_per_doubling), costs.mean_time_steps
 
 
 def _log_softmax(logits: Floats, legal: Any) -> Floats:
