@@ -14,11 +14,6 @@ SCALE = [
         "--eval-every 2 --eval-games 4 --iterations 2 --positions-per-iter 640 --seats 16 --sims 4 "
         "--max-plies 60",
     ),
-    (
-        "docs/tutorial.md",
-        "runs/pupil/nets/pupil-s278784-d186093.safetensors",
-        "$(ls -t runs/pupil/nets/pupil-s*.safetensors | head -1)",
-    ),
     # what searches
     ("docs/tutorial.md", 'sims=16" greedy --games 100', 'sims=4" greedy --games 10'),
     ("docs/tutorial.md", "--sims 16 --games 32", "--sims 4 --games 12 --max-plies 40"),
