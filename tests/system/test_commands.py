@@ -257,6 +257,7 @@ BAD = [
     (["calibrate", "BROKEN"], "BROKEN"),
     (["calibrate", "nowhere.safetensors"], "nowhere"),
     (["calibrate", "BROKEN", "--positions", "0"], "--positions"),
+    (["calibrate", "BROKEN", "--nats-per-doubling", "inf"], "--nats-per-doubling"),
     (["calibrate", "default"], "add --out FILE"),
     (["tune", "nowhere"], "nowhere"),
     (["tune", "constant"], "constant"),

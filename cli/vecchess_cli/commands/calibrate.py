@@ -25,7 +25,8 @@ def calibrate(
     ] = 128,
     positions: Annotated[int, typer.Option(help="Positions to evaluate.", min=2)] = 8192,
     nats_per_doubling: Annotated[
-        float, typer.Option(help="What answers in half the time may cost, in nats.", min=0)
+        float,
+        typer.Option(help="What answers in half the time may cost, in nats.", min=0, max=1000),
     ] = 0.04,
     out: Annotated[
         Path | None, typer.Option(help="File to write.", show_default="the network's own")
@@ -37,7 +38,7 @@ def calibrate(
     the record: the move played and the game's result. A rule costs its KL divergence from the last
     answers, what its values lose in squared error, and --nats-per-doubling for every doubling of
     its time steps. The cheapest is stored, with the measurements. Half of the games choose it, the
-    other half tell its costs. Searches want fast answers; for play without one, give 0.001.
+    other half tell its costs. Searches want fast answers; play without one wants almost 0.
 
     Example:  vecchess calibrate small.safetensors --games runs/first
     """

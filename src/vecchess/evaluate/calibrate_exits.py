@@ -2,7 +2,8 @@
 
 The targets are what was recorded: the game's result, and for the policy what a search made of
 the position, or the move played where none was recorded. Half of the games choose the rule, the
-other half checks it; a game is in one half as a whole, since its positions resemble each other.
+other half tells its costs; a game is in one half as a whole, since its positions resemble each
+other.
 """
 
 from collections.abc import Mapping

@@ -147,4 +147,4 @@ def test_dear_time_ends_at_once_and_free_time_never() -> None:
     assert choose_rule(fit, fit, lost / 2 * 1.01).fit.mean_time_steps == 1
     assert choose_rule(fit, fit, lost / 2 * 0.99).rule == ExitRule.never()
     one_step = judged(random_traces(50, 1, 4))
-    assert choose_rule(one_step, one_step).rule == ExitRule.never()
+    assert choose_rule(one_step, one_step, 0.04).rule == ExitRule.never()

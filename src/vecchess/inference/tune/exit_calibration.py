@@ -183,24 +183,18 @@ class ScoredTraces:
                         yield ExitRule(int(min_steps), margin, unchanged, drift)
 
 
-def choose_rule(
-    fit: ScoredTraces, holdout: ScoredTraces, nats_per_doubling: float = NATS_PER_DOUBLING
-) -> ExitChoice:
+def choose_rule(fit: ScoredTraces, holdout: ScoredTraces, nats_per_doubling: float) -> ExitChoice:
     """The rule of the least price on ``fit``, of equals that of the fewest time steps.
 
     The best of thousands of rules looks better than it is: what it costs, ``holdout`` tells.
     ``ExitRule.never()`` where no rule is cheaper than T steps.
     """
-    rule, costs = ExitRule.never(), fit.costs(fit.exit_steps(ExitRule.never()))
-    for candidate in fit.candidates():
-        tried = fit.costs(fit.exit_steps(candidate))
-        if _rank(tried, nats_per_doubling) < _rank(costs, nats_per_doubling):
-            rule, costs = candidate, tried
+    rules = [ExitRule.never(), *fit.candidates()]
+    tried = ((rule, fit.costs(fit.exit_steps(rule))) for rule in rules)
+    rule, costs = min(
+        tried, key=lambda one: (one[1].price(nats_per_doubling), one[1].mean_time_steps)
+    )
     return ExitChoice(rule, costs, holdout.costs(holdout.exit_steps(rule)))
-
-
-def _rank(costs: ExitCosts, nats_per_doubling: float) -> tuple[float, float]:
-    return costs.price(nats_per_doubling), costs.mean_time_steps
 
 
 def _log_softmax(logits: Floats, legal: Any) -> Floats:
