@@ -1,5 +1,6 @@
 """The card of a network: NeuroBench's numbers for a module of torch's own layers."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 from bench.net_card import connection_sparsity, footprint, net_card
 from bench.synaptic_operations import StepCounts, SynapseCounter
+from safetensors.numpy import load_file
 from torch import Tensor, nn
 
 from tests.bench.field_module import ClippedRelu, FieldModule, Lif, boards_of
@@ -22,6 +24,7 @@ from vecchess.suites.run_suite import run_suite
 
 NAMES = ["spiking", "graded", "twin", "plain"]
 POSITIONS = 5
+WITH_EXITS = Path(__file__).parents[2] / "bench" / "learning" / "default-four-steps.safetensors"
 
 
 class Recorded:
@@ -166,28 +169,19 @@ def test_a_batch_counts_as_its_positions() -> None:
 
 
 @pytest.mark.thorough
-def test_the_card_of_the_network_of_vecchess() -> None:
-    card = net_card("default", limit=16)
+def test_the_card_of_a_network_with_exits() -> None:
+    card = net_card(WITH_EXITS, limit=16)
     suite = BestMoveSuite(MOVES, 16)
-    (result,) = run_suite(["net:default"], suite, MatchConfig(gpus="cpu"))
+    (result,) = run_suite([f"net:{WITH_EXITS}"], suite, MatchConfig(gpus="cpu"))
     exits = card["with_exits"]
     assert exits["classification_accuracy"] == result.hits.mean().round(4)
-    assert 1 <= exits["time_steps"] < card["all_steps"]["time_steps"] == 4
-    assert card["footprint"] == footprint_of_file()
+    assert 1 < exits["time_steps"] < card["all_steps"]["time_steps"] == 4
+    assert card["footprint"] == sum(tensor.nbytes for tensor in load_file(WITH_EXITS).values())
     ours, every = exits["synaptic_operations"], card["all_steps"]["synaptic_operations"]
     for name in ("Effective_MACs", "Effective_ACs", "Dense"):
         assert 0 < ours[name] < every[name]
     assert every["Effective_ACs"] + every["Effective_MACs"] < every["Dense"]
     assert 0.5 < card["all_steps"]["activation_sparsity"] < 1
-
-
-def footprint_of_file() -> int:
-    """Bytes of the tensors in the file of the network."""
-    from safetensors.numpy import load_file
-
-    from vecchess.snn.integer.net_file import SHIPPED_NET
-
-    return sum(tensor.nbytes for tensor in load_file(SHIPPED_NET).values())
 
 
 def test_static_figures() -> None:
