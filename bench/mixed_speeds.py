@@ -78,7 +78,7 @@ def learn(ranks: Any, out: Path, part_s: float, by_speed: bool) -> dict[str, Any
     """One rank: a training's updates of a small network, of which each part takes its time."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    net = SpikingNet(NetConfig(num_planes=25, blocks=1, channels=32))
+    net = SpikingNet(NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4))
     config = TrainConfig(batch_size=BATCH, micro_batch=PART)
     learner, batch = Learner(config, net, ranks), positions(BATCH, 25)
     if not by_speed:

@@ -22,7 +22,8 @@ COMMANDS = [
     "bench throughput --net constant --gpus cpu --cores 1 --slots 8192 --concurrent-games 16384",
     "bench throughput --net tiny --gpus cpu --cores 1",
     "bench throughput --net small --gpus cpu --cores 1",
-    "bench throughput --net small --gpus cpu --cores 1 --no-exits",
+    "bench throughput --net bench/learning/small-four-steps.toml --gpus cpu --cores 1",
+    "bench throughput --net bench/learning/small-four-steps.toml --gpus cpu --cores 1 --no-exits",
     "bench throughput --net base --gpus cpu --cores 1",
     "bench throughput --net configs/nets/twin.toml --gpus cpu --cores 1",
     "bench throughput --net configs/nets/rate-coded.toml --gpus cpu --cores 1",
@@ -33,9 +34,10 @@ COMMANDS = [
     "bench search --search puct --sims 800 --games 256 --cores 1 --gpus cpu",
     "bench search --search puct --sims 800 --games 1024 --cores 1 --gpus cpu",
     "bench throughput --net small --gpus cpu --cores 1 --search gumbel --sims 32 --cache-mb 0",
-    "bench inference --net small --gpus cpu --cores 1 --slots 256 --seconds 120",
-    "bench inference --net small --gpus cpu --cores 1 --slots 32",
-    "bench inference --net tiny --gpus cpu --cores 1 --slots 256",
+    "bench inference --net bench/learning/small-four-steps.toml --gpus cpu --cores 1 --slots 256 "
+    "--seconds 120",
+    "bench inference --net bench/learning/small-four-steps.toml --gpus cpu --cores 1 --slots 32",
+    "bench inference --net configs/nets/four-steps.toml --gpus cpu --cores 1 --slots 256",
     "bench inference --net base --gpus cpu --cores 1 --slots 256 --seconds 120",
 ]
 

@@ -109,7 +109,7 @@ def test_a_training_tells_where_its_network_is(
     monkeypatch.setattr(status_file, "INTERVAL_S", 0.01)
     told: list[dict[str, object]] = []
     net = tmp_path / "net.toml"
-    net.write_text("blocks = 1\nchannels = 32\n")
+    net.write_text("blocks = 1\nchannels = 32\ntime_steps = 4\n")
     torch.set_num_threads(num_threads := num_cores() + 1)
     run = vecchess.train(
         str(net), iterations=1, positions_per_iter=160, seats=4, batch_size=64, sims=2,

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 os.environ.pop("TRITON_INTERPRET", None)
 
 import triton
+from bench.gpu.setting import four_steps
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from vecchess.chess.planes import NUM_PLANES
 from vecchess.inference.cuda import tower
 from vecchess.inference.cuda.tiles import Tile, candidates
-from vecchess.snn.presets import NetConfig, preset
+from vecchess.snn.presets import NetConfig
 
 HOPPER = GPUTarget("cuda", 90, 32)
 ALIGNED = [["tt.divisibility", 16]]
@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("preset")
     parser.add_argument("--first", type=int, help="so many tiles only")
     options = parser.parse_args()
-    config = preset(options.preset, NUM_PLANES)
+    config = four_steps(options.preset)
     for tile in candidates(config)[: options.first]:
         facts = machine_code(compile_tower(config, tile)).facts()
         print(json.dumps({"tile": asdict(tile)} | facts), flush=True)

@@ -16,11 +16,11 @@ from math import ceil
 from typing import Self
 
 from bench.gpu.machine_code import COUNTED, MachineCode, compile_tower, machine_code
+from bench.gpu.setting import four_steps
 
-from vecchess.chess.planes import NUM_PLANES
 from vecchess.inference.cuda.tiles import Tile, candidates
 from vecchess.shapes import NUM_SQUARES
-from vecchess.snn.presets import NetConfig, preset
+from vecchess.snn.presets import NetConfig
 
 POSITIONS = 4096
 """Busy slots of a launch."""
@@ -231,7 +231,7 @@ def best(tiles: list[Compiled], gpu: Gpu, leaving: dict[int, float]) -> dict[str
 
 def predicted(name: str) -> dict[str, object]:
     """Predictions for the preset ``name`` on every GPU; tiles that spill registers are left out."""
-    config = preset(name, NUM_PLANES)
+    config = four_steps(name)
     tiles = [Compiled.of(config, tile) for tile in candidates(config)]
     tiles = [one for one in tiles if not one.code.count(COUNTED["spills"])]
     rules = {"fixed_T": {config.time_steps: 1.0}, "exits": EXITS}

@@ -29,14 +29,21 @@ from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.snn.presets import NetConfig, preset
 
 TWIN = "relu twin"
+
+
+def four_steps(name: str) -> NetConfig:
+    """The sizes of a preset with four time steps, so that positions leave after some of them."""
+    return preset(name, NUM_PLANES).model_copy(update={"time_steps": 4})
+
+
 SIZES = {
-    "base": preset("base", NUM_PLANES),
-    "tiny": preset("tiny", NUM_PLANES),
-    "small": preset("small", NUM_PLANES),
+    "base": four_steps("base"),
+    "tiny": four_steps("tiny"),
+    "small": four_steps("small"),
     TWIN: NetConfig(
         num_planes=NUM_PLANES, neuron="relu", time_steps=1, blocks=6, channels=96, preset=TWIN
     ),
-    "large": preset("large", NUM_PLANES),
+    "large": four_steps("large"),
 }
 """New networks by name, in the order in which they matter."""
 QUICK_SIZES = {

@@ -18,7 +18,7 @@ from vecchess.snn.presets import NetConfig
 
 SKIPPED_LAUNCHES = 30
 TOOLS = ("memcheck", "racecheck", "synccheck")
-TINY = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)
+TINY = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=4)
 TINY_SLOTS, TINY_S = 8, 0.1
 TAIL = 2000
 """Characters of a tool's output that are kept where it fails."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.chess.walks import men_before
+from tests.nets import FOUR_STEPS
 from vecchess.analysis import run_analysis
 from vecchess.analysis.parse_position import STARTPOS, position_after, position_reached
 from vecchess.analysis.run_analysis import ENDS, Analysis, Variation, analyse, lanes_for
@@ -208,7 +209,7 @@ def test_castling_is_written_as_asked() -> None:
 
 def test_a_new_network_is_called_new() -> None:
     said: list[str] = []
-    config = build(AnalyseConfig, {"net": "tiny", "gpus": "cpu", "tree": {"sims": 20}})
+    config = build(AnalyseConfig, {"net": FOUR_STEPS, "gpus": "cpu", "tree": {"sims": 20}})
     found, judge = analyse(config, report_line=said.append)
     assert "untrained" in " ".join(said)
     assert len(judge["sha256"]) == 64

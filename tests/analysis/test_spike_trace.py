@@ -30,7 +30,7 @@ PLACES = [
     ("8/5k2/8/8/4K3/8/3P4/8 b - - 3 60", []),
     (STARTPOS, ["g1f3", "g8f6", "f3g1", "f6g8"]),
 ]
-RESIDUAL = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32)
+RESIDUAL = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=4)
 GRADED = RESIDUAL.model_copy(update={"readout": "graded"})
 CODED = {"kind": "plain", "widths": (32, 32), "time_steps": 5, "input_rate": 8}
 PLAIN = NetConfig.model_validate({"num_planes": NUM_PLANES, **CODED})
@@ -116,7 +116,7 @@ def test_a_network_without_spikes_has_no_layers() -> None:
 
 
 def test_a_network_sees_the_moves_that_led_there() -> None:
-    config = NetConfig(num_planes=num_planes(3), blocks=1, channels=32)
+    config = NetConfig(num_planes=num_planes(3), blocks=1, channels=32, time_steps=4)
     rng: Any = np.random.default_rng(1)
     net = new_network(config, 1, rng.integers(0, 2**63, (16, config.num_planes)).astype(np.uint64))
     board = chess.Board()

@@ -11,7 +11,7 @@ from vecchess.snn.create import create_sized
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.presets import NetConfig
 
-SMALL = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, value_channels=4)
+SMALL = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, value_channels=4, time_steps=4)
 
 
 @cache

@@ -6,6 +6,7 @@ import pytest
 from bench.peers import open_peers, race
 
 from tests.bench.nets import small_net
+from tests.nets import FOUR_STEPS
 from tests.system.commands import inside, last_json
 from vecchess.config.bench_settings import InferenceBench
 from vecchess.errors import VecchessError
@@ -18,7 +19,7 @@ PEERS = {"snntorch", "snntorch_compiled", "spikingjelly"}
 
 
 def test_without_a_twin() -> None:
-    done = inside("bench", "inference", "--net", "tiny", *SHORT, "--no-twin", "--json")
+    done = inside("bench", "inference", "--net", FOUR_STEPS, *SHORT, "--no-twin", "--json")
     facts = last_json(done)
     keys = "schema device net slots backends ratios engine_overhead cores_used"
     assert set(keys.split()) <= set(facts)

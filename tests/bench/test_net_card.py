@@ -1,6 +1,5 @@
 """The card of a network: NeuroBench's numbers for a module of torch's own layers."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 
 from tests.bench.field_module import ClippedRelu, FieldModule, Lif, boards_of
 from tests.export.test_onnx_export import net_of
+from tests.nets import TRAINED
 from vecchess.chess.move_inputs import SIZES
 from vecchess.config import MatchConfig
 from vecchess.inference.requests import Requests
@@ -24,7 +24,6 @@ from vecchess.suites.run_suite import run_suite
 
 NAMES = ["spiking", "graded", "twin", "plain"]
 POSITIONS = 5
-WITH_EXITS = Path(__file__).parents[2] / "bench" / "learning" / "default-four-steps.safetensors"
 
 
 class Recorded:
@@ -170,13 +169,13 @@ def test_a_batch_counts_as_its_positions() -> None:
 
 @pytest.mark.thorough
 def test_the_card_of_a_network_with_exits() -> None:
-    card = net_card(WITH_EXITS, limit=16)
+    card = net_card(TRAINED, limit=16)
     suite = BestMoveSuite(MOVES, 16)
-    (result,) = run_suite([f"net:{WITH_EXITS}"], suite, MatchConfig(gpus="cpu"))
+    (result,) = run_suite([f"net:{TRAINED}"], suite, MatchConfig(gpus="cpu"))
     exits = card["with_exits"]
     assert exits["classification_accuracy"] == result.hits.mean().round(4)
     assert 1 < exits["time_steps"] < card["all_steps"]["time_steps"] == 4
-    assert card["footprint"] == sum(tensor.nbytes for tensor in load_file(WITH_EXITS).values())
+    assert card["footprint"] == sum(tensor.nbytes for tensor in load_file(TRAINED).values())
     ours, every = exits["synaptic_operations"], card["all_steps"]["synaptic_operations"]
     for name in ("Effective_MACs", "Effective_ACs", "Dense"):
         assert 0 < ours[name] < every[name]

@@ -94,7 +94,7 @@ def test_peers_that_are_not_there_are_named_with_a_reason(monkeypatch: pytest.Mo
 
 
 def test_peers_are_for_towers() -> None:
-    plain = NetConfig(num_planes=25, kind="plain", widths=(32,))
+    plain = NetConfig(num_planes=25, kind="plain", widths=(32,), time_steps=4)
     net = IntegerNet(plain, {}, 1.0, 1.0)
     with pytest.raises(NetworkError, match="residual"):
         SnntorchLoop(net)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.nets import FOUR_STEPS
 from vecchess.bench import search
 from vecchess.config.bench_settings import SearchBench
 from vecchess.errors import ConfigError
@@ -37,7 +38,7 @@ def test_search_with_what_takes_no_time(kind: str) -> None:
 
 
 def test_search_with_a_network() -> None:
-    settings = SETTINGS | {"net": "tiny", "backend": "reference", "cache_mb": 0, "lanes": 2}
+    settings = SETTINGS | {"net": FOUR_STEPS, "backend": "reference", "cache_mb": 0, "lanes": 2}
     facts = search.run(SearchBench(**settings))
     assert facts["device"] == "cpu"
     assert 0 < facts["device_busy"] <= 1

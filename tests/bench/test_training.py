@@ -16,7 +16,7 @@ from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import unpack_planes
 
-CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)
+CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=4)
 
 
 @torch.no_grad()
@@ -81,7 +81,7 @@ def test_refuses_what_it_cannot_compare() -> None:
     with pytest.raises(ConfigError, match="no network preset"):
         run(TrainingBench(net="huge", seconds=0.1, cores=0))
     with pytest.raises(NetworkError, match="residual spiking"):
-        TrainingLoop(NetConfig(num_planes=25, kind="plain", widths=(32,)))
+        TrainingLoop(NetConfig(num_planes=25, kind="plain", widths=(32,), time_steps=4))
 
 
 @pytest.mark.slow

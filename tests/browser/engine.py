@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.nets import TRAINED
 from vecchess.browser.export_web import KERNELS, is_current, make_image
-from vecchess.config import DEFAULT_NET, SelfplayConfig, build, to_toml
+from vecchess.config import SelfplayConfig, build, to_toml
 from vecchess.replay.replayer import play_pool
 from vecchess.runtime.devices import CPU
 from vecchess.runtime.reporting import no_report
@@ -52,7 +53,7 @@ def settings(name: str) -> SelfplayConfig:
 
 
 class NodeEngine:
-    """Engines of the default network, one for each way to play."""
+    """Engines of a network of four time steps, one for each way to play."""
 
     def __init__(self, folder: Path, rows: int = 16) -> None:
         self._folder, self._rows = folder, rows
@@ -69,7 +70,7 @@ class NodeEngine:
     def image(self, name: str) -> Path:
         """The image of an engine."""
         path = self._folder / f"{name}.bin"
-        path.write_bytes(make_image(DEFAULT_NET, settings(name), self._rows))
+        path.write_bytes(make_image(TRAINED, settings(name), self._rows))
         return path
 
     def ask(self, name: str, command: str, **asked: Any) -> Any:
@@ -95,7 +96,7 @@ def server_hash(config: SelfplayConfig, count: int) -> tuple[int, str]:
     pool.add(IdSet.of(np.arange(count)))
     games: dict[int, bytes] = {}
     plies = 0
-    for finished in play_pool(config, DEFAULT_NET, pool, CPU, no_report):
+    for finished in play_pool(config, TRAINED, pool, CPU, no_report):
         for part in finished:
             games |= _packed(part.games)
             plies += part.num_plies
@@ -113,13 +114,14 @@ def _packed(games: LoggedGames) -> dict[int, bytes]:
     return found
 
 
-def played_run(folder: Path, name: str, games: int = 3) -> Path:
-    """A run of self-play in ``folder``, and its games as PGN with bits."""
+def played_run(folder: Path, name: str, net: str, games: int = 3) -> Path:
+    """A run of self-play by ``net`` in ``folder``, and its games as PGN with bits."""
     run = folder / "run"
     config = folder / "settings.toml"
     config.write_text(to_toml(settings(name)), encoding="utf-8")
+    plays = ["--config", config, "--net", net, "--games", games, "--gpus", "cpu"]
     for command in (
-        ["selfplay", "--config", config, "--games", games, "--run-dir", run, "--gpus", "cpu"],
+        ["selfplay", *plays, "--run-dir", run],
         ["export", "pgn", run, "--bits"],
     ):
         words = [sys.executable, "-m", "vecchess_cli.main", *map(str, command)]

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from tests.browser.engine import NodeEngine, played_run, require_engine, server_hash, settings
+from tests.nets import TRAINED
 from vecchess.analysis.parse_position import position_reached, request_at
-from vecchess.config import DEFAULT_NET, TreeConfig, build
+from vecchess.config import TreeConfig, build
 from vecchess.dash.play.parse_requests import PgnRequest
 from vecchess.dash.play.play_game import (
     MOST_PLIES,
@@ -28,7 +29,6 @@ from vecchess.inference.engine import answer_all
 from vecchess.inference.open_network import OpenNetwork, open_network
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.principal_variations import Line, best_lines
-from vecchess.snn.integer.net_file import net_path
 from vecchess.uci.spikes import trace_spikes
 
 Game = dict[str, Any]
@@ -69,7 +69,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> NodeEngine:
 
 @pytest.fixture(scope="module")
 def network() -> OpenNetwork:
-    return open_network(DEFAULT_NET, slots=1)
+    return open_network(TRAINED, slots=1)
 
 
 @pytest.mark.thorough
@@ -131,10 +131,9 @@ def test_searches_find_the_same(node: NodeEngine, network: OpenNetwork, sims: in
 
 def test_spikes_values_and_first_choices_are_those_of_the_server(node: NodeEngine) -> None:
     games = list(random_games(5, 3))
-    net = str(net_path(DEFAULT_NET))
     for game, seen in zip(games, node.all_of("policy", "trace", games=games), strict=True):
         words = ["fen", *game["start"].split(), "moves", *game["moves"]]
-        server = trace_spikes(words, net)
+        server = trace_spikes(words, TRAINED)
         assert seen["steps"] == server["steps"]
         assert [move["san"] for move in seen["policy"]] == [m["san"] for m in server["policy"]]
         for mine, theirs in zip(seen["values"], server["values"], strict=True):
@@ -238,7 +237,7 @@ def test_what_is_no_game_is_refused(node: NodeEngine, text: str, said: str) -> N
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["policy", pytest.param("gumbel", marks=pytest.mark.slow)])
 def test_recorded_games_are_played_again(node: NodeEngine, name: str, tmp_path: Path) -> None:
-    run = played_run(tmp_path, name)
+    run = played_run(tmp_path, name, TRAINED)
     (shard,) = run.glob("games/*.npz")
     for file in (shard, run / "games.pgn"):
         seen = node.ask(name, "replay", path=str(file))

@@ -153,7 +153,7 @@ def test_who_comes_back_gets_the_page_of_a_later_export(
 def test_recorded_games_are_dropped_and_played_again(
     browser: Browser, folder: Path, tmp_path: Path
 ) -> None:
-    run = played_run(tmp_path, "policy")
+    run = played_run(tmp_path, "policy", DEFAULT_NET)
     (shard,) = run.glob("games/*.npz")
     with served(folder.parent) as address, opened(browser, address) as page:
         replay = page.get_by_label("Replay", exact=True)

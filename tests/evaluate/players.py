@@ -13,7 +13,7 @@ from vecchess.snn.create import create_sized
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.presets import NetConfig
 
-SIZES = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, value_channels=4)
+SIZES = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, value_channels=4, time_steps=4)
 
 
 @cache

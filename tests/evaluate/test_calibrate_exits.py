@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from tests.nets import FOUR_STEPS
 from tests.selfplay.playing import play
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig
@@ -27,7 +28,7 @@ from vecchess.store.shard import write_shard
 
 @pytest.fixture(scope="module")
 def network() -> IntegerNet:
-    return create_network("tiny", 0, tactical=False)
+    return create_network(FOUR_STEPS, 0, tactical=False)
 
 
 @pytest.fixture(scope="module")

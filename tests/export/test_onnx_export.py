@@ -23,12 +23,16 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import from_integers, unpack_planes
 
 CONFIGS = {
-    "spiking": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32),
+    "spiking": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=4),
     "history": NetConfig(num_planes=num_planes(3), blocks=1, channels=32, time_steps=2),
     "long": NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=9, grid_bits=11),
-    "graded": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, readout="graded"),
+    "graded": NetConfig(
+        num_planes=NUM_PLANES, blocks=2, channels=32, readout="graded", time_steps=4
+    ),
     "twin": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=1, neuron="relu"),
-    "plain": NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 64), grid_bits=11),
+    "plain": NetConfig(
+        num_planes=NUM_PLANES, kind="plain", widths=(32, 64), grid_bits=11, time_steps=4
+    ),
     "coded": NetConfig(
         num_planes=NUM_PLANES, kind="plain", widths=(32, 32), time_steps=5, input_rate=12,
         grid_bits=11,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.faults.running import Running
 
-NET = "blocks = 1\nchannels = 32\n"
+NET = "blocks = 1\nchannels = 32\ntime_steps = 4\n"
 SELFPLAY = ["--games", 60, "--max-plies", 120, "--gpus", "cpu:2", "--slots", 4]
 TRAIN = [
     "--gpus", "cpu", "--iterations", 2, "--positions-per-iter", 360, "--seats", 8,

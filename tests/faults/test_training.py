@@ -25,7 +25,7 @@ PATIENCE_S = 300.0
 
 @pytest.fixture
 def net(tmp_path: Path) -> Path:
-    (tmp_path / "net.toml").write_text("blocks = 1\nchannels = 32\n")
+    (tmp_path / "net.toml").write_text("blocks = 1\nchannels = 32\ntime_steps = 4\n")
     return tmp_path / "net.toml"
 
 

@@ -32,7 +32,7 @@ from vecchess.store.status_file import StatusWriter
 
 pytestmark = pytest.mark.thorough
 
-NET = NetConfig(num_planes=25, blocks=1, channels=32)
+NET = NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4)
 CONFIG = build(
     TrainConfig,
     {

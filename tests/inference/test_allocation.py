@@ -32,7 +32,7 @@ FEW_OBJECTS = 8192
 @pytest.fixture(params=[ExitRule.never(), ExitRule()], ids=["fixed T", "exits"])
 def engine(request: pytest.FixtureRequest) -> SlotEngine:
     """An engine whose slots are always full and whose rows come round again."""
-    config = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32)
+    config = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=4)
     net = new_network(config, seed=1, calibration_planes=random_positions(64, 1)[0])
     requests = ask(3 * SLOTS)
     engine = SlotEngine(open_backend("cpu", net, SLOTS, request.param), requests)

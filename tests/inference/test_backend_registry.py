@@ -16,7 +16,7 @@ from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.kernels import triton_support
 from vecchess.snn.presets import NetConfig
 
-CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)
+CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=4)
 NET = new_network(CONFIG, 1, random_positions(16, 1)[0])
 GPU = "cuda:0"
 
@@ -44,7 +44,9 @@ def test_auto_falls_back_to_torch_and_says_why(hopper: pytest.MonkeyPatch) -> No
         assert reason.startswith("using plain torch, which is slower: ")
         return reason
 
-    assert "plain ones" in reason(NetConfig(num_planes=9, kind="plain", widths=(32, 64)))
+    assert "plain ones" in reason(
+        NetConfig(num_planes=9, kind="plain", widths=(32, 64), time_steps=4)
+    )
     hopper.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
     assert "Some GPU has compute capability 7.5, the Triton kernels need 8.0" in reason()
     hopper.setattr(torch.version, "hip", "7.0")

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tests.inference.requests import ask
+from tests.nets import FOUR_STEPS
 from vecchess.errors import DeviceError, device_work
 from vecchess.inference.reference import ReferenceBackend
 from vecchess.snn.create import create_network
@@ -61,11 +62,11 @@ def test_a_backend_reports_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: object, **kwargs: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    backend = ReferenceBackend(create_network("tiny", 1, tactical=False), 2, ExitRule())
+    backend = ReferenceBackend(create_network(FOUR_STEPS, 1, tactical=False), 2, ExitRule())
     backend.admit(np.zeros(1, np.int32), ask(1), np.zeros(1, np.int32))
     monkeypatch.setattr(backend._module, "advance", full)
     with pytest.raises(DeviceError, match="taking a time step"):
         backend.advance()
     monkeypatch.setattr("vecchess.inference.reference.from_integers", full)
     with pytest.raises(DeviceError, match="opening the network"):
-        ReferenceBackend(create_network("tiny", 1, tactical=False), 2, ExitRule())
+        ReferenceBackend(create_network(FOUR_STEPS, 1, tactical=False), 2, ExitRule())

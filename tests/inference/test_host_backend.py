@@ -108,7 +108,12 @@ def test_sizes_and_step_counts_agree(key: tuple[int, int, int, bool]) -> None:
 KINDS = {
     "residual": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=64, time_steps=3),
     "graded": NetConfig(
-        num_planes=NUM_PLANES, blocks=2, channels=64, value_channels=20, readout="graded"
+        num_planes=NUM_PLANES,
+        blocks=2,
+        channels=64,
+        value_channels=20,
+        readout="graded",
+        time_steps=4,
     ),
     "twin": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=64, neuron="relu", time_steps=1),
     "plain": NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 64, 96), time_steps=6),

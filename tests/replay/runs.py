@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.nets import FOUR_STEPS
 from vecchess.config import SelfplayConfig, to_toml
 from vecchess.evaluate.calibrate_exits import play_here
 from vecchess.runtime.devices import CPU
@@ -28,7 +29,7 @@ PUCT = {
 
 @cache
 def tiny(seed: int = 0) -> IntegerNet:
-    return create_network("tiny", seed)
+    return create_network(FOUR_STEPS, seed)
 
 
 def new_run(path: Path, settings: dict[str, Any]) -> RunFolder:

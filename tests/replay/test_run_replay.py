@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.nets import FOUR_STEPS
 from tests.replay.runs import DRAWN, GUMBEL, PUCT, new_run, played, record, run_of, tiny
 from tests.store.games import made_up
 from vecchess.config import SelfplayConfig
@@ -286,7 +287,7 @@ def test_networks_that_took_turns_play_their_spans_again(
     run: RunFolder, genuine: GameRecords
 ) -> None:
     """Drawn moves know no tree, so that a span of the same network changes nothing."""
-    other = create_network("tiny", 99)
+    other = create_network(FOUR_STEPS, 99)
     for net in (tiny(), other):
         store_net(net, run)
     shared, first = np.array([0, 1, 4]), np.array([9, 5, 20])

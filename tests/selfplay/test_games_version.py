@@ -30,7 +30,8 @@ NETWORK = {"game": {"max_plies": 8, "random_plies": 4}}
 
 def test_games_of_a_version_keep_their_bits(tmp_path: Path) -> None:
     digest, file = hashlib.sha256(), tmp_path / "net.safetensors"
-    sizes = sizes_of("tiny", tactical=False).model_copy(update={"readout": "spikes"})
+    sizes = sizes_of("tiny", tactical=False)
+    sizes = sizes.model_copy(update={"readout": "spikes", "time_steps": 4})
     save_net(create_sized(sizes, 0), file)
     for settings in (DRAWN, GUMBEL, PUCT, NETWORK | {"net": str(file)}):
         config = SelfplayConfig.model_validate(settings | {"seed": 218})

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.nets import FOUR_STEPS
 from vecchess.config import SelfplayConfig, TreeConfig
 from vecchess.inference.backend_registry import BackendChoice
 from vecchess.inference.playable_net import BUILT_IN_SIZES
@@ -31,7 +32,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def network() -> IntegerNet:
-    return create_network("tiny", 0)
+    return create_network(FOUR_STEPS, 0)
 
 
 def test_tuning_is_remembered_and_taken_up(network: IntegerNet) -> None:

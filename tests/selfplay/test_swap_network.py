@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.nets import FOUR_STEPS
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
 from vecchess.errors import NetworkError
 from vecchess.runtime.devices import CPU, Share
@@ -31,7 +32,7 @@ SEARCHES = {
 
 @cache
 def network(seed: int) -> IntegerNet:
-    return create_network("tiny", seed)
+    return create_network(FOUR_STEPS, seed)
 
 
 def saved(folder: Path, net: IntegerNet) -> str:

@@ -54,8 +54,10 @@ def test_same_seed_same_bits_and_the_bits_are_known() -> None:
     planes, _ = random_positions(64, seed=1)
     first, again = (new_network(preset("tiny", NUM_PLANES), 7, planes) for _ in range(2))
     assert first.sha256 == again.sha256
-    assert first.sha256.startswith("b3e2d70d6f078238")
-    spikes = first.config.model_copy(update={"readout": "spikes"})
+    assert first.sha256.startswith("2a2b0438e4a240fc")
+    four_steps = first.config.model_copy(update={"time_steps": 4})
+    assert new_network(four_steps, 7, planes).sha256.startswith("b3e2d70d6f078238")
+    spikes = four_steps.model_copy(update={"readout": "spikes"})
     assert new_network(spikes, 7, planes).sha256.startswith("9c32e667069d4482")
     assert new_network(preset("tiny", NUM_PLANES), 8, planes).sha256 != first.sha256
     assert bell_weights(7, 3, (2, 3)).tolist() == [[107, 97, -72], [247, 76, 61]]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.nets import FOUR_STEPS
 from tests.system.commands import inside, last_json
 from vecchess import self_test
 from vecchess.bench import throughput
@@ -94,7 +95,7 @@ def test_an_installation_without_its_network_is_told_in_a_line(
 def test_a_network_that_sees_three_positions(tmp_path: Path) -> None:
     """Made, played with and calibrated like any other."""
     file, run = tmp_path / "three.safetensors", tmp_path / "run"
-    made = last_json(inside("net", "new", "tiny", "--history", 3, "--out", file, "--json"))
+    made = last_json(inside("net", "new", FOUR_STEPS, "--history", 3, "--out", file, "--json"))
     assert made["config"]["num_planes"] == 60
     options = ["--games", 4, "--max-plies", 20, "--search", "puct", "--sims", 6, "--gpus", "cpu"]
     done = inside("selfplay", "--net", file, *options, "--run-dir", run)
@@ -105,7 +106,9 @@ def test_a_network_that_sees_three_positions(tmp_path: Path) -> None:
     assert last_json(inside("calibrate", file, *sizes, "--json"))["time_steps"] == 4
 
 
-def test_calibrate(net: Path, tmp_path: Path) -> None:
+def test_calibrate(tmp_path: Path) -> None:
+    net = tmp_path / "four.safetensors"
+    assert inside("net", "new", FOUR_STEPS, "--out", net).returncode == 0
     out = tmp_path / "calibrated.safetensors"
     sizes = ["--play", 2, "--positions", 100, "--gpus", "cpu"]
     done = inside("calibrate", net, *sizes, "--out", out, "--json")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.inference.requests import same
+from tests.nets import FOUR_STEPS
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.cpu.backend import CpuBackend
@@ -45,8 +46,8 @@ def _ways(net: IntegerNet, rule: ExitRule) -> Iterator[Backend]:
 @pytest.mark.parametrize(
     ("name", "count"),
     [
-        ("tiny", 200),
-        pytest.param("tiny", 10_000, marks=[SLOW, pytest.mark.timeout(1200)]),
+        (FOUR_STEPS, 200),
+        pytest.param(FOUR_STEPS, 10_000, marks=[SLOW, pytest.mark.timeout(1200)]),
         pytest.param("small", 10_000, marks=[SLOW, pytest.mark.timeout(1200)]),
         pytest.param("base", 10_000, marks=[SLOW, pytest.mark.timeout(3600)]),
         pytest.param("large", 500, marks=[SLOW, pytest.mark.timeout(3600)]),

@@ -64,7 +64,7 @@ def test_any_number_of_machines_writes_the_same_network(tmp_path: Path, objectiv
         folder.mkdir()
     one, two, first, *others = folders
     for folder in (one, two, first):
-        (folder / "net.toml").write_text("blocks = 1\nchannels = 32\n")
+        (folder / "net.toml").write_text("blocks = 1\nchannels = 32\ntime_steps = 4\n")
     train_on([one], *options, "--iterations", 3)
     said = train_on([two, others[0]], *options, "--iterations", 3)
     assert said[0].count("plays alone, 2 machines learn") == 1
@@ -83,7 +83,7 @@ def test_a_shared_folder_is_written_by_rank_0_alone(tmp_path: Path) -> None:
     """Matches, and recorded games that rank 0 has imported, included."""
     pgn = tmp_path / "games.pgn"
     pgn.write_text('[Event "?"]\n[Result "1-0"]\n\n1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7# 1-0\n')
-    (tmp_path / "net.toml").write_text("blocks = 1\nchannels = 32\n")
+    (tmp_path / "net.toml").write_text("blocks = 1\nchannels = 32\ntime_steps = 4\n")
     options = [*OPTIONS, "--net", tmp_path / "net.toml", "--data", pgn, "--gate", "0,400"]
     options += ["--eval-every", 1, "--eval-games", 4, "--gate-games", 4, "--iterations", 2]
     train_on([tmp_path] * 2, *options)

@@ -39,7 +39,7 @@ def train_on(folders: list[Path], *options: list[object]) -> list[tuple[int, str
 def machines(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two machines' folders after one iteration of a run."""
     folder = tmp_path_factory.mktemp("machines")
-    (folder / "net.toml").write_text("blocks = 1\nchannels = 32\n")
+    (folder / "net.toml").write_text("blocks = 1\nchannels = 32\ntime_steps = 4\n")
     options = [*OPTIONS, "--net", folder / "net.toml", "--iterations", 1]
     folders = [folder / "a", folder / "b"]
     ends = train_on(folders, options)

@@ -95,7 +95,7 @@ def cluster() -> Iterator[RayCluster]:
 def options(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
     """Options of a training in small blocks, with a small network."""
     folder = tmp_path_factory.mktemp("settings")
-    (folder / "net.toml").write_text("blocks = 1\nchannels = 32\n")
+    (folder / "net.toml").write_text("blocks = 1\nchannels = 32\ntime_steps = 4\n")
     (folder / "train.toml").write_text("threads = 1\nblock_seats = 1\nconcurrent_games = 1\n")
     return [*TRAINING, "--net", folder / "net.toml", "--config", folder / "train.toml"]
 

@@ -18,6 +18,7 @@ import pytest
 from bench.fake_device import FAKE
 
 from tests.export.lc0_reader import read_chunk
+from tests.nets import FOUR_STEPS
 from tests.system.commands import SHORT, games, inside, last_json, start, vecchess, workers_of
 from vecchess.chess.rules import Termination
 from vecchess.store.inflight import read_saved
@@ -32,7 +33,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file of its network is gone: what follows is played with the run's own copy."""
     folder = tmp_path_factory.mktemp("runs")
     run, net = folder / "reference", folder / "tiny.safetensors"
-    assert inside("net", "new", "tiny", "--out", net).returncode == 0
+    assert inside("net", "new", FOUR_STEPS, "--out", net).returncode == 0
     done = inside("selfplay", *SHORT, "--net", net, "--games", 12, "--run-dir", run)
     assert done.returncode == 0, done.stderr
     net.unlink()
@@ -52,7 +53,7 @@ def test_the_run_folder(reference: Path) -> None:
 
 def test_two_workers_other_slots_same_games(reference: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    options = ["--net", "tiny", "--gpus", "cpu:2", "--slots", 3, "--concurrent-games", 5]
+    options = ["--net", FOUR_STEPS, "--gpus", "cpu:2", "--slots", 3, "--concurrent-games", 5]
     options += ["--movers", 2]
     done = inside("selfplay", *SHORT, *options, "--games", 12, "--run-dir", run, "--json")
     assert last_json(done)["games"] == 12
@@ -62,7 +63,7 @@ def test_two_workers_other_slots_same_games(reference: Path, tmp_path: Path) -> 
 @pytest.mark.slow
 def test_the_reference_backend_plays_the_same_games(reference: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    options = ["--net", "tiny", "--backend", "reference", "--games", 12, "--run-dir", run]
+    options = ["--net", FOUR_STEPS, "--backend", "reference", "--games", 12, "--run-dir", run]
     assert vecchess("selfplay", *SHORT, *options).returncode == 0
     assert games(run).digest() == games(reference).digest()
 

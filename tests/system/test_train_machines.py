@@ -18,7 +18,7 @@ from tests.system.namespaces import (
 
 pytestmark = pytest.mark.slow
 PORT = 29531
-LITTLE = "blocks = 1\nchannels = 32\n"
+LITTLE = "blocks = 1\nchannels = 32\ntime_steps = 4\n"
 OPTIONS = [
     "--gpus", "cpu", "--positions-per-iter", 360, "--seats", 8, "--batch-size", 64, "--sims", 4,
     "--max-plies", 40, "--eval-every", 0,

@@ -31,7 +31,7 @@ PGN = """[Event "?"]
 
 def little_options(folder: Path) -> list[object]:
     """Options for a network that trains fast, with every update in metrics.jsonl."""
-    (folder / "net.toml").write_text("blocks = 1\nchannels = 32\n")
+    (folder / "net.toml").write_text("blocks = 1\nchannels = 32\ntime_steps = 4\n")
     (folder / "train.toml").write_text("log_every = 1\n")
     return ["--net", folder / "net.toml", "--config", folder / "train.toml"]
 

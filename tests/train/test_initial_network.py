@@ -22,7 +22,7 @@ from vecchess.train.initial_network import first_net, first_sizes
 @pytest.fixture(scope="module")
 def sizes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("nets") / "little.toml"
-    file.write_text("blocks = 1\nchannels = 32\n")
+    file.write_text("blocks = 1\nchannels = 32\ntime_steps = 4\n")
     return file
 
 

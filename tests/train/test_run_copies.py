@@ -73,7 +73,7 @@ def on_ranks(folder: Path, task: Callable[[RunFolder, RunCopies, ThreadRanks], A
 def run(tmp_path: Path) -> RunFolder:
     """A run of four generations of six segments, two shards and cuts each."""
     net = tmp_path / "net.toml"
-    net.write_text("blocks = 1\nchannels = 32\n")
+    net.write_text("blocks = 1\nchannels = 32\ntime_steps = 4\n")
     run = RunFolder(tmp_path / "run")
     run.create()
     pin_run(run, build(TrainConfig, {"net": str(net)}))
@@ -129,7 +129,7 @@ def test_copies_have_what_settings_name(run: RunFolder) -> None:
         copies.send_latest()
         copies.send_data()
         config = pinned(here, build(TrainConfig, {"net": "net.toml"}))
-        assert Path(config.net).read_text() == "blocks = 1\nchannels = 32\n"
+        assert Path(config.net).read_text() == "blocks = 1\nchannels = 32\ntime_steps = 4\n"
         assert Path(config.net).is_relative_to(here.path)
         assert (here.path / "data/0-games/a.npz").read_bytes() == b"a"
         assert here.path.name == run.path.name

@@ -43,7 +43,7 @@ def test_games_are_played_with_the_tuned_slots(
     monkeypatch.setattr(executor, "Supervisor", Spy)
     run = RunFolder(tmp_path / "run")
     run.create()
-    sizes = NetConfig(num_planes=25, blocks=1, channels=32)
+    sizes = NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4)
     config = build(TrainConfig, {"threads": 1})
     trainer: Any = SimpleNamespace(
         config=config,

@@ -64,7 +64,9 @@ class FakeSupervisor:
 def run(tmp_path: Path) -> RunFolder:
     folder = RunFolder(tmp_path / "run")
     folder.create()
-    publish(create_sized(NetConfig(num_planes=25, blocks=1, channels=32), 1), folder, 0, 0)
+    publish(
+        create_sized(NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4), 1), folder, 0, 0
+    )
     return folder
 
 
@@ -162,7 +164,9 @@ def test_a_run_that_goes_back_plays_nothing_twice(run: RunFolder) -> None:
 def test_a_run_that_goes_back_plays_with_the_network_of_then(run: RunFolder) -> None:
     source, _ = generations(run)
     state, before = json.loads(json.dumps(source.state())), latest_net(run)
-    publish(create_sized(NetConfig(num_planes=25, blocks=1, channels=32), 2), run, 9, 9)
+    publish(
+        create_sized(NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4), 2), run, 9, 9
+    )
     assert latest_net(run) != before
     source.restore(state)
     assert latest_net(run) == before

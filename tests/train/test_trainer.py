@@ -32,7 +32,7 @@ from vecchess.train.step.device_batcher import StepMetrics
 from vecchess.train.step.learner import Learner
 from vecchess.train.trainer import Trainer
 
-BATCH, SIZES = 64, NetConfig(num_planes=25, blocks=1, channels=32)
+BATCH, SIZES = 64, NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4)
 AHEAD = 3
 """A loader reads the specs of so many batches ahead."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import chess
 import pytest
 
+from tests.nets import FOUR_STEPS
 from tests.uci.talk import Talk, facts, stockfish
 from vecchess.chess.perft import perft
 from vecchess.config import UciConfig
@@ -399,11 +400,11 @@ def test_the_signature_is_one_of_the_search(talk: Talk) -> None:
 def test_a_network_gives_the_same_signature_with_any_threads() -> None:
     found, others = set(), set()
     for threads in (1, 2):
-        with Talk(net="tiny", gpus="cpu", threads=threads) as talk:
+        with Talk(net=FOUR_STEPS, gpus="cpu", threads=threads) as talk:
             found.add(signature(talk, 3))
             talk.send("setoption name EarlyExit value false")
             others.add(signature(talk, 3))
-            assert "Network tiny, 4 time steps" in talk.ask("eval", until="Final")
+            assert f"Network {FOUR_STEPS}, 4 time steps" in talk.ask("eval", until="Final")
             assert others == {signature(talk, 3)}
     assert len(found) == 1
 

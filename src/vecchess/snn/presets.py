@@ -50,8 +50,8 @@ class NetConfig(TypedModel):
     """Channels of each convolution of a plain network; empty for a residual one."""
     value_channels: int = Field(default=8, ge=1, le=64)
     """Channels of the spiking layer in front of win/draw/loss."""
-    time_steps: int = Field(default=4, ge=1, le=MAX_TIME_STEPS)
-    """T, the most time steps a position may take."""
+    time_steps: int = Field(default=1, ge=1, le=MAX_TIME_STEPS)
+    """T, the most time steps a position may take (decision 349 says why one)."""
     input_rate: int = Field(default=DIRECT, ge=1, le=DIRECT)
     """Sixteenths of the time steps at which a set bit of a plane spikes; 16: always (direct)."""
     weight_bits: int = Field(default=10, ge=0, le=10)

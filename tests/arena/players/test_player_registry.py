@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.lc0.made import weight_file
+from tests.nets import FOUR_STEPS
 from tests.selfplay.test_swap_network import play
 from vecchess.arena.match.game_scheduler import GameScheduler
 from vecchess.arena.match.match_openings import random_openings
@@ -101,7 +102,7 @@ def test_random_plays_every_move() -> None:
 @pytest.fixture(scope="module")
 def net(tmp_path_factory: pytest.TempPathFactory) -> str:
     file = tmp_path_factory.mktemp("nets") / "net"
-    save_net(create_network("tiny", 1), file)
+    save_net(create_network(FOUR_STEPS, 1), file)
     return str(file)
 
 
@@ -178,7 +179,7 @@ def test_steps_and_exits_are_those_asked_for(net: str) -> None:
 def net_of_three(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A network that sees three positions."""
     file = tmp_path_factory.mktemp("nets") / "three"
-    save_net(create_network("tiny", 1, history=3), file)
+    save_net(create_network(FOUR_STEPS, 1, history=3), file)
     return str(file)
 
 

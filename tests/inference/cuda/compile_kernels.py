@@ -18,7 +18,8 @@ from vecchess.snn.presets import NetConfig
 
 def main() -> None:
     """All kernels of a small spiking network, with either readout, and of its twin."""
-    kinds: list[dict[str, Any]] = [{}, {"readout": "graded"}, {"neuron": "relu", "time_steps": 1}]
+    spiking = {"time_steps": 4}
+    kinds: list[dict[str, Any]] = [spiking, spiking | {"readout": "graded"}, {"neuron": "relu"}]
     for kind in kinds:
         config = NetConfig(num_planes=40, blocks=1, channels=64, **kind)
         tile = candidates(config)[0]

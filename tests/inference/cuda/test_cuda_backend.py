@@ -404,7 +404,7 @@ def test_the_old_state_is_freed_before_the_new_one_is_taken(
 def test_what_cannot_be_computed_is_refused() -> None:
     with pytest.raises(ConfigError, match="slot"):
         CudaBackend(_net(), 0, ExitRule(), DEVICE)
-    plain = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 64))
+    plain = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 64), time_steps=4)
     with pytest.raises(ConfigError, match=r"residual .*'reference'"):
         CudaBackend(_new(plain), 1, ExitRule(), DEVICE)
     net = _net()

@@ -18,7 +18,7 @@ from vecchess.inference.tune.tuning_cache import load_tuned, store_tuned
 from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.presets import NetConfig
 
-CONFIG = NetConfig(num_planes=25, blocks=1, channels=64)
+CONFIG = NetConfig(num_planes=25, blocks=1, channels=64, time_steps=4)
 
 
 @pytest.fixture

@@ -128,7 +128,9 @@ def test_limits_that_nothing_keeps() -> None:
 
 def test_what_a_backend_holds_grows_with_its_slots() -> None:
     network = new_network(
-        NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32), 1, random_positions(16, 1)[0]
+        NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=4),
+        1,
+        random_positions(16, 1)[0],
     )
     membranes = 4 * 64 * 32 * 3  # int32 or float32, one residual block
     for name in ("cpu", "reference"):

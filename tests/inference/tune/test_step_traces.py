@@ -21,7 +21,7 @@ RULES = [
 
 @pytest.mark.parametrize("name", ["cpu", "reference"])
 def test_a_rule_gives_the_recorded_answers_at_the_predicted_steps(name: str) -> None:
-    config = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)
+    config = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=4)
     network = new_network(config, 1, random_positions(16, 1)[0])
     requests = ask(60)
     traces = record_steps(

@@ -22,7 +22,10 @@ from vecchess.snn.presets import NetConfig
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TuningKey:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return TuningKey.of(
-        "slots", "a processor, 2 threads", "cpu", NetConfig(num_planes=25, blocks=2, channels=32)
+        "slots",
+        "a processor, 2 threads",
+        "cpu",
+        NetConfig(num_planes=25, blocks=2, channels=32, time_steps=4),
     )
 
 
@@ -33,7 +36,7 @@ def test_a_count_is_remembered_for_its_place_alone(place: TuningKey) -> None:
     assert load_slots(place) is None
     assert store_tuned(place, RUNG.to_dict())
     assert load_slots(place) == 96
-    config = NetConfig(num_planes=25, blocks=2, channels=32, preset="named")
+    config = NetConfig(num_planes=25, blocks=2, channels=32, preset="named", time_steps=4)
     assert load_slots(TuningKey.of("slots", place.device, place.backend, config)) == 96
     others = [
         TuningKey.of("slots", "another", "cpu", config),

@@ -17,7 +17,7 @@ from vecchess.snn.integer.integer_net import IntegerNet, Layer, move_currents
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import MOVES
 
-CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)
+CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=4)
 
 
 def _net() -> IntegerNet:

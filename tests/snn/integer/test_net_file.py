@@ -29,7 +29,7 @@ from vecchess.train.checkpoint.checkpoint_folder import encode_checkpoint
 
 @pytest.fixture(scope="module")
 def net() -> IntegerNet:
-    config = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32)
+    config = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=4)
     return new_network(config, 1, random_positions(16, 1)[0])
 
 

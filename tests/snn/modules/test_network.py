@@ -15,11 +15,11 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import input_bits, layer_shapes, neuron_layers
 from vecchess.snn.torch_integer import from_integers, to_integers, unpack_planes
 
-CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32)
+CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=4)
 TWIN = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, neuron="relu", time_steps=1)
 GRADED = CONFIG.model_copy(update={"readout": "graded"})
 PLAIN = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(32, 64, 96), time_steps=6)
-ONE_WIDTH = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(64,))
+ONE_WIDTH = NetConfig(num_planes=NUM_PLANES, kind="plain", widths=(64,), time_steps=4)
 RATE_CODED = PLAIN.model_copy(update={"input_rate": 11})
 EVERY_KIND = pytest.mark.parametrize("config", [CONFIG, GRADED, TWIN, PLAIN, ONE_WIDTH, RATE_CODED])
 

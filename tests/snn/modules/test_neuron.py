@@ -11,7 +11,7 @@ from vecchess.snn.initialise import neuron_outputs
 from vecchess.snn.modules.neuron import lif_step, lif_steps, quantise
 from vecchess.snn.presets import NetConfig
 
-CONFIG = NetConfig(num_planes=4, blocks=1, channels=32)
+CONFIG = NetConfig(num_planes=4, blocks=1, channels=32, time_steps=4)
 
 
 def _currents(seed: int, steps: int, limit: int) -> np.ndarray:

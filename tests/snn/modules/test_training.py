@@ -17,7 +17,7 @@ from vecchess.snn.modules.rate_coding import coded_steps
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import exported, from_integers, to_integers, unpack_planes
 
-WIDE = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=64, value_channels=24)
+WIDE = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=64, value_channels=24, time_steps=4)
 CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=3)
 TWIN = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, neuron="relu", time_steps=1)
 GRADED = CONFIG.model_copy(update={"readout": "graded"})

@@ -25,6 +25,9 @@ from vecchess.train.trainer import TrainProgress
 SPANS = [[[4 * i + node, 4 * i + node + 4, 10_000] for node in range(4)] for i in range(2500)]
 
 
+FACTS = {"net": {"time_steps": 4}}
+
+
 class StubSource:
     """A source whose state is ``spans``."""
 
@@ -41,7 +44,7 @@ class StubSource:
 def trainer(seed: int, folded: bool = False, channels: int = 32) -> Any:
     """A trainer whose learner has a network and an optimiser with state, without a loop."""
     torch.manual_seed(seed)
-    net = SpikingNet(NetConfig(num_planes=25, blocks=1, channels=channels))
+    net = SpikingNet(NetConfig(num_planes=25, blocks=1, channels=channels, time_steps=4))
     learner = Learner(TrainConfig(), net, Alone())
     if folded:
         learner.fold()
@@ -141,7 +144,7 @@ def test_more_iterations_do_not_change_the_learning_rate_at_the_seam(
 def test_a_run_without_an_average_begins_one_with_its_weights(saved: CheckpointFolder) -> None:
     tensors, values = state_of(saved)
     net = {name: tensor for name, tensor in tensors.items() if not name.startswith("average/")}
-    saved.save(saved.file_of(9, 9), encode_checkpoint(net, {}, values))
+    saved.save(saved.file_of(9, 9), encode_checkpoint(net, FACTS, values))
     again = trainer(2)
     TrainerState(again, StubSource(), saved).restore()
     for mine, its in zip(*(one.state_dict().values() for one in
@@ -167,7 +170,7 @@ def state_of(folder: CheckpointFolder) -> tuple[dict[str, torch.Tensor], dict[st
 def refusal(tmp_path: Path, tensors: dict[str, torch.Tensor], values: dict[str, Any]) -> str:
     """The line with which the state is refused."""
     folder = CheckpointFolder(tmp_path / "changed")
-    folder.save(folder.file_of(1, 1), encode_checkpoint(tensors, {}, values))
+    folder.save(folder.file_of(1, 1), encode_checkpoint(tensors, FACTS, values))
     with pytest.raises(VecchessError) as caught:
         TrainerState(trainer(2), StubSource(), folder).restore()
     assert isinstance(caught.value, ConfigError | DataError)
@@ -199,6 +202,13 @@ def test_another_networks_state_is_refused(saved: CheckpointFolder, tmp_path: Pa
         tmp_path, tensors, values | {"readout": "graded"}
     )
     assert "other layers" in refusal(tmp_path, tensors, values | {"rates": [0.1]})
+
+
+def test_a_state_of_another_number_of_time_steps_is_refused(saved: CheckpointFolder) -> None:
+    shorter = trainer(2)
+    shorter.learner.net.config = shorter.learner.net.config.model_copy(update={"time_steps": 1})
+    with pytest.raises(ConfigError, match="it takes 4 time steps, not 1; begin a new run, with"):
+        TrainerState(shorter, StubSource(), saved).restore()
 
 
 @pytest.mark.thorough

@@ -22,7 +22,7 @@ from vecchess.train.data.shard_block import trainable_plies
 from vecchess.train.step.device_batcher import StepMetrics, copy_batch, normalise
 from vecchess.train.step.learner import MOST_SKIPPED, Learner
 
-SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
+SIZES = NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4)
 BATCH = 64
 OBJECTIVES = ["alphazero", pytest.param("supervised", marks=pytest.mark.slow), "ppo", "reinforce"]
 """``supervised`` has the loss of ``alphazero``."""

@@ -25,7 +25,7 @@ from vecchess.train.step.device_batcher import normalise
 from vecchess.train.step.learner import Learner
 from vecchess.train.step.optimiser import load_optimiser_tensors, optimiser_tensors
 
-SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
+SIZES = NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4)
 BATCH = 64
 RULES = {"all steps": ExitRule(min_steps=NEVER), "early exits": ExitRule(min_steps=1)}
 

@@ -60,7 +60,7 @@ def test_another_networks_state_is_refused() -> None:
 
 
 def test_weights_decay_and_biases_and_gains_do_not() -> None:
-    net = SpikingNet(NetConfig(num_planes=25, blocks=1, channels=32))
+    net = SpikingNet(NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4))
     before = {name: tensor.detach().clone() for name, tensor in net.named_parameters()}
     optimiser = make_optimiser(net, OptimiserConfig())
     for parameter in net.parameters():
@@ -111,7 +111,7 @@ def test_steps_are_fused_on_a_gpu_and_counted_there() -> None:
 
 
 def test_the_value_head_has_its_own_learning_rate_and_weights_alone_decay() -> None:
-    net = SpikingNet(NetConfig(num_planes=25, blocks=1, channels=32))
+    net = SpikingNet(NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4))
     names = {parameter: name for name, parameter in net.named_parameters()}
     config = OptimiserConfig(lr=0.01, value_lr=0.03, weight_decay=0.5)
     seen = set()
@@ -128,7 +128,9 @@ def test_the_value_head_has_its_own_learning_rate_and_weights_alone_decay() -> N
 
 
 def test_weights_of_inputs_of_moves_learn_faster() -> None:
-    net = SpikingNet(NetConfig(num_planes=num_planes(moves=True), blocks=1, channels=32))
+    net = SpikingNet(
+        NetConfig(num_planes=num_planes(moves=True), blocks=1, channels=32, time_steps=4)
+    )
     groups = make_optimiser(net, OptimiserConfig(lr=0.01)).param_groups
     found = {id(one): group["height"] for group in groups for one in group["params"]}
     heights = {name: found[id(one)] for name, one in net.named_parameters()}

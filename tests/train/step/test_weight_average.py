@@ -10,7 +10,7 @@ from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.step.learner import Learner
 from vecchess.train.step.optimiser import WeightAverage
 
-SIZES = NetConfig(num_planes=25, blocks=1, channels=32)
+SIZES = NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4)
 
 
 def noise(net: SpikingNet, size: float, seed: int) -> None:

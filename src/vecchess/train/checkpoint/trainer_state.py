@@ -109,12 +109,21 @@ class TrainerState:
         data = ranks.broadcast_bytes(data or b"")
         if not data:
             return False
-        tensors, values = read_state(data)
+        tensors, values, facts = read_state(data)
         try:
+            self._require_time_steps(facts["net"]["time_steps"])
             self._distribute(tensors, values)
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"the checkpoint's state is damaged: {clip_line(error)}") from None
         return True
+
+    def _require_time_steps(self, given: object) -> None:
+        """Refuse a state of another T, which fits the weights: presets had four steps once."""
+        if given != (wanted := self._trainer.learner.net.config.time_steps):
+            raise ConfigError(
+                f"the checkpoint is of another network: it takes {clip_line(given)} time steps, "
+                f"not {wanted}; begin a new run, with --init-from this one"
+            )
 
     def _tensors(self) -> dict[str, Tensor]:
         learner, progress = self._trainer.learner, self._trainer.progress
@@ -176,10 +185,11 @@ class TrainerState:
         self._source.restore(values.source)
 
 
-def read_state(data: bytes) -> tuple[dict[str, Tensor], StateValues]:
-    """The tensors and values of a checkpoint; raises DataError where they are damaged."""
+def read_state(data: bytes) -> tuple[dict[str, Tensor], StateValues, dict[str, Any]]:
+    """The tensors, values and facts of a checkpoint; raises DataError where the values are
+    damaged."""
     tensors, entry = decode_checkpoint(data)
-    return tensors, state_values(entry)
+    return tensors, state_values(entry), entry.get("facts", {})
 
 
 def state_values(entry: dict[str, Any]) -> StateValues:
