@@ -198,5 +198,4 @@ def _shown(summary: dict[str, Any]) -> dict[str, Any]:
         shown[stopped_text(summary["stopped_by"])] = again
     else:
         shown["try_it"] = f"vecchess analyse --net {net}"
-        shown["calibrate_it"] = f"vecchess calibrate {net} --games {run_dir}"
     return shown | {"written_to": run_dir}
