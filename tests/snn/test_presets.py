@@ -16,7 +16,10 @@ CONFIGS = Path(__file__).parent.parent.parent / "configs" / "nets"
 
 def test_shipped_sizes() -> None:
     twin, rate_coded = (sizes_of(str(CONFIGS / f"{name}.toml")) for name in ("twin", "rate-coded"))
-    small = sizes_of("small")
+    small, tiny = sizes_of("small"), sizes_of("tiny")
+    four_steps = sizes_of(str(CONFIGS / "four-steps.toml"))
+    assert (tiny.time_steps, four_steps.time_steps) == (1, 4)
+    assert four_steps.model_copy(update={"time_steps": 1, "preset": "tiny"}) == tiny
     assert (twin.blocks, twin.channels) == (small.blocks, small.channels)
     assert layer_shapes(twin) == layer_shapes(small)
     assert (twin.neuron, twin.time_steps, twin.preset) == ("relu", 1, "twin")

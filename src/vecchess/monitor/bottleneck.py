@@ -8,10 +8,10 @@ NEARLY_ALL = 0.9
 """Share of the slots that can be filled, below which they are not."""
 ADVICE = {
     "network on the CPU": (
-        "To speed up: a smaller --net, `vecchess calibrate` (positions leave earlier), or a GPU"
+        "To speed up: a smaller --net, fewer time steps (`vecchess calibrate`), or a GPU"
     ),
     "network on a GPU": (
-        "As it should be. To speed up: more GPUs, a smaller --net or `vecchess calibrate`"
+        "As it should be. To speed up: more GPUs, a smaller --net or fewer time steps"
     ),
     "central loop": (
         "The GPU waits for the loop that feeds it. To speed up: more --slots, fewer --movers, or "
