@@ -13,14 +13,13 @@ from vecchess.evaluate.checkpoints import (
     Checkpoint,
     choose_by_cost,
     costs_of,
-    list_checkpoints,
+    list_history,
     run_digest,
-    with_costs,
 )
 from vecchess.evaluate.result_cache import ResultCache
 from vecchess.runtime.cost_meter import Cost
 from vecchess.snn.integer.net_file import save_net
-from vecchess.store.metrics import MetricsLog
+from vecchess.store.metrics import METRICS_FILE, MetricsLog
 from vecchess.store.run_folder import RunFolder
 
 RUN = Path("runs/a")
@@ -38,7 +37,7 @@ def networks(*core_hours: float | None) -> list[Checkpoint]:
 @pytest.mark.parametrize(
     ("hours", "num", "kept"),
     [
-        ([0.001, 0.1, 0.32, 1, 3.1, 5, 10], 5, [2, 3, 4, 5, 7]),  # two decades below the newest
+        ([0.001, 0.02, 0.06, 0.32, 1.8, 5, 10], 5, [2, 3, 4, 5, 7]),  # three decades below the last
         ([1, 1.9, 2, 4, 4.1], 3, [1, 3, 5]),  # all of a shorter run
         ([1, 10], 5, [1, 2]),
         ([None, 1, 2, 4], 2, [2, 4]),
@@ -56,15 +55,15 @@ def test_a_run_without_costs_is_told_in_one_line(hours: list[float | None]) -> N
         choose_by_cost(RUN, networks(*hours), 5)
 
 
-def made_run(path: Path) -> Path:
+def made_run(path: Path, seed: int = 0) -> Path:
     """Three networks, of which the run noted what the last two cost."""
     run = RunFolder(path)
     run.create()
-    run.config.write_text("iterations = 2\n")
+    run.config.write_text(f"iterations = 2\nseed = {seed}\n")
     log = MetricsLog(path)
     for samples, cost in (0, None), (100, Cost(core_s=36)), (200, Cost(core_s=72)):
-        name = f"r-s{samples}-d5"
-        save_net(small_net(samples), run.nets / f"{name}.safetensors")
+        name = f"r{seed}-s{samples}-d5"
+        save_net(small_net(seed + samples), run.nets / f"{name}.safetensors")
         values = {"net": name, "cost": None if cost is None else cost.to_dict()}
         log.write("publish", 0, 0, samples, values)
     return path
@@ -74,11 +73,11 @@ def made_run(path: Path) -> Path:
 def test_costs_are_read_from_where_networks_were_published(tmp_path: Path) -> None:
     assert costs_of(tmp_path) == {}
     made_run(tmp_path)
-    assert costs_of(tmp_path) == {"r-s100-d5": Cost(core_s=36), "r-s200-d5": Cost(core_s=72)}
+    assert costs_of(tmp_path) == {"r0-s100-d5": Cost(core_s=36), "r0-s200-d5": Cost(core_s=72)}
 
 
 def test_a_point_of_the_curve_names_its_network_and_its_run(tmp_path: Path) -> None:
-    found = with_costs(list_checkpoints(made_run(tmp_path)), costs_of(tmp_path))
+    found = list_history([made_run(tmp_path)])
     chosen, cache = choose_by_cost(tmp_path, found, 5), ResultCache.of_run(tmp_path / "pairs")
     config, observer = MatchConfig(games=2, max_plies=61), Onlooker()
     history = rate_history(
@@ -90,6 +89,28 @@ def test_a_point_of_the_curve_names_its_network_and_its_run(tmp_path: Path) -> N
     assert facts["curve"][0]["sha256"] == small_net(100).sha256
     assert {point["run_digest"] for point in facts["curve"]} == {run_digest(tmp_path)}
     assert [row["core-hours"] for row in history.tables()["networks"]] == [0.01, 0.02]
+
+
+def test_what_a_run_costs_counts_on_from_the_one_before(tmp_path: Path) -> None:
+    runs = [made_run(tmp_path / "a"), made_run(tmp_path / "b", seed=7)]
+    found = list_history(runs)
+    assert [one.samples for one in found] == [0, 100, 200, 300, 400]
+    assert [one.positions for one in found] == [5, 5, 5, 10, 10]
+    assert [one.cost and one.cost.core_s for one in found] == [None, 36, 72, 108, 144]
+    chosen, cache = choose_by_cost(runs[-1], found, 2), ResultCache.of_run(tmp_path / "pairs")
+    config = MatchConfig(games=2, max_plies=61)
+    history = rate_history(
+        runs[-1], chosen, (None, None), ["random"], config, cache, Onlooker(), is_by_cost=True
+    )
+    points = history.to_dict()["curve"]
+    assert [point["cost"]["core-hours"] for point in points] == [0.01, 0.04]
+    assert [point["run_digest"] for point in points] == [run_digest(run) for run in runs]
+
+
+def test_a_cost_that_one_run_does_not_tell_is_none_for_those_after_it(tmp_path: Path) -> None:
+    runs = [made_run(tmp_path / "a"), made_run(tmp_path / "b", seed=7)]
+    (runs[0] / METRICS_FILE).unlink()
+    assert [one.cost for one in list_history(runs)] == [None] * 5
 
 
 def test_the_digest_of_a_run_follows_its_settings(tmp_path: Path) -> None:

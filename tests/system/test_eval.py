@@ -52,6 +52,22 @@ def test_the_history_of_a_run_is_rated(tmp_path: Path) -> None:
     assert f"written to {tmp_path / 'eval' / 'history.json'}" in done.stderr
 
 
+def test_runs_that_went_on_from_each_other_are_one_history(tmp_path: Path) -> None:
+    runs = [tmp_path / "a", tmp_path / "b"]
+    for place, run in enumerate(runs):
+        (run / "nets").mkdir(parents=True)
+        for seed in (0, 1):
+            name = f"{run.name}-s{100 * seed}-d0.safetensors"
+            save_net(small_net(2 * place + seed), run / "nets" / name)
+    places = [word for run in runs for word in ("--history", run)]
+    env = {"VECCHESS_MAX_PLIES": "61"}
+    done = inside("eval", *places, "--games", 2, "--against", "random", env=env)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads((runs[1] / "eval" / "history.json").read_text())
+    assert [point["samples"] for point in facts["curve"]] == [0, 100, 200]
+    assert not (runs[0] / "eval").exists()
+
+
 def test_ctrl_c_rates_what_was_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("NUMBA_CACHE_DIR", NUMBA_CACHE)

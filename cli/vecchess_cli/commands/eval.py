@@ -37,6 +37,8 @@ Examples:
 
   vecchess eval --history runs/a --by-cost 5   # strength by core-hours or GPU-hours
 
+  vecchess eval --history runs/a --history runs/b --by-cost 8   # b went on where a had ended
+
   vecchess eval my.json other.json           # reports, rated together
 
 Ctrl-C rates the games played so far, exit code 130. Pairs that were played with the same settings
@@ -73,8 +75,11 @@ def evaluate(
         typer.Option(help="An opponent instead of the ladder; repeatable, also with ladder."),
     ] = None,
     history: Annotated[
-        str | None,
-        typer.Option(help="Rate the networks of the run in this folder, or at this URL."),
+        list[str] | None,
+        typer.Option(
+            help="Rate the networks of the run in this folder, or at this URL; repeatable, each "
+            "going on where the one before ended, so that costs add up."
+        ),
     ] = None,
     every: Annotated[
         int, typer.Option(min=1, help="With --history: every N-th network.", metavar="N")
@@ -146,19 +151,21 @@ def _rate(flags: dict[str, Any], stop: StopSignals) -> int:
     config = load_config(MatchConfig, flags, flags["config"])
     if config.sprt is not None:
         raise ConfigError("sprt: every pair plays all its games here; drop it, or use match")
-    place, against, recall = flags["history"], flags["against"] or [], not flags["fresh"]
-    run = None if place is None else run_here(place, with_shards=False)
+    places, against, recall = flags["history"] or [], flags["against"] or [], not flags["fresh"]
+    runs = [run_here(place, with_shards=False) for place in places]
     (net,), query = flags["nets"] or [DEFAULT_NET], (flags["search"], flags["sims"])
-    if run is None:
+    if not runs:
         rated = [network_spelling(net, *query)]
         rated += [network_spelling(net)] if flags["with_policy"] else []
         rungs = list_opponents(against, lambda: whole_ladder(note))
         play: Any = partial(library, rated, rungs, config, ResultCache.of_user(recall))
     else:
-        found, rungs = _checkpoints(run, flags), list_opponents(against, simple_ladder)
-        cache = ResultCache.of_run(run / "eval" / "pairs", recall)
+        found, rungs = _checkpoints(runs, flags), list_opponents(against, simple_ladder)
+        cache = ResultCache.of_run(runs[-1] / "eval" / "pairs", recall)
         by_cost = flags["by_cost"] is not None
-        play = partial(rate_history, run, found, query, rungs, config, cache, is_by_cost=by_cost)
+        play = partial(
+            rate_history, runs[-1], found, query, rungs, config, cache, is_by_cost=by_cost
+        )
     start = monotonic()
     stop.set_action(OnSignal.RAISE)  # until a match begins
     with EvalProgress(notes(), flags["quiet"]) as observer:
@@ -169,9 +176,9 @@ def _rate(flags: dict[str, Any], stop: StopSignals) -> int:
         return exit_code(reason)
     facts = report_facts(report.to_dict(), config, reason, monotonic() - start)
     out = flags["out"]
-    if out is None and run is not None and facts["curve"]:  # an empty one would replace another
+    if out is None and runs and facts["curve"]:  # an empty one would replace another
         name = "history.json" if flags["by_cost"] is None else "cost.json"
-        out = Path(name) if is_url(place) else run / "eval" / name
+        out = Path(name) if is_url(places[-1]) else runs[-1] / "eval" / name
     if out is not None:
         write_report(out, facts)
     print_result(facts, flags["json"], report.tables())
@@ -182,13 +189,12 @@ def _rate(flags: dict[str, Any], stop: StopSignals) -> int:
     return exit_code(reason)
 
 
-def _checkpoints(run: Path, flags: dict[str, Any]) -> "list[Checkpoint]":
-    """The networks of the run that are rated, each with its cost as far as it is known."""
-    from vecchess.evaluate.checkpoints import choose_by_cost, costs_of, list_checkpoints, with_costs
+def _checkpoints(runs: list[Path], flags: dict[str, Any]) -> "list[Checkpoint]":
+    """The networks of the runs that are rated, each with its cost as far as it is known."""
+    from vecchess.evaluate.checkpoints import choose_by_cost, list_history
 
-    found = with_costs(list_checkpoints(run, flags["every"]), costs_of(run))
-    num = flags["by_cost"]
-    return found if num is None else choose_by_cost(run, found, num)
+    found, num = list_history(runs, flags["every"]), flags["by_cost"]
+    return found if num is None else choose_by_cost(runs[-1], found, num)
 
 
 def _check_out(out: Path | None) -> None:
@@ -200,15 +206,15 @@ def _check_out(out: Path | None) -> None:
 
 def _check(flags: dict[str, Any]) -> None:
     """Raise ConfigError for options that do not go together, or files that cannot be written."""
-    nets, run = flags["nets"] or [], flags["history"]
-    if nets and run is not None:
+    nets, runs = flags["nets"] or [], flags["history"]
+    if nets and runs:
         raise ConfigError("give a NET, or a run with --history RUN, not both")
     if len(nets) > 1:
         raise ConfigError("give one NET, or reports (.json) alone; --against names opponents")
-    if run is None and (flags["by_cost"] or flags["every"] != 1):
+    if not runs and (flags["by_cost"] or flags["every"] != 1):
         raise ConfigError("--every and --by-cost belong to --history RUN")
     if flags["by_cost"] and flags["every"] != 1:
         raise ConfigError("give --every or --by-cost, not both")
-    if flags["with_policy"] and (flags["search"] is None or run is not None):
+    if flags["with_policy"] and (flags["search"] is None or runs):
         raise ConfigError("--with-policy belongs to a NET with --search")
     _check_out(flags["out"])

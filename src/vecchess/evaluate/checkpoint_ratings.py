@@ -1,4 +1,4 @@
-"""The networks of a run rated on one scale: the curve of its strength."""
+"""The networks of a run, or of several in turn, rated on one scale: the curve of its strength."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,6 +54,7 @@ class RatingHistory:
     """The networks of a run, rated together with the lower part of the ladder."""
 
     run: Path
+    """The last of them, where several go on from each other."""
     checkpoints: tuple[Checkpoint, ...]
     """The networks of the rated participants, in their order."""
     evaluation: EvaluationReport
@@ -75,10 +76,10 @@ class RatingHistory:
         """Plain values for JSON: those of an evaluation, and the curve."""
         curve = [point.to_dict() for point in self.curve]
         if self.is_by_cost:
-            digest = run_digest(self.run)
             for point in curve:
-                net = load_net(Path(point["file"]))
-                point |= {"sha256": net.sha256, "run_digest": digest}
+                file = Path(point["file"])
+                digest = run_digest(file.parent.parent)
+                point |= {"sha256": load_net(file).sha256, "run_digest": digest}
         return self.evaluation.to_dict() | {"run": str(self.run), "curve": curve}
 
     @property

@@ -1,4 +1,4 @@
-"""The networks of a run, in the order of their training, and what they cost.
+"""The networks of a run, or of several that go on from each other, and what they cost.
 
 Those chosen by their cost play fixed opponents alone: games among networks of one run would tie the
 ends of the curve together by opponents that share their weaknesses. Decision 230 (curves by cost).
@@ -6,7 +6,7 @@ ends of the curve together by opponents that share their weaknesses. Decision 23
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log
 from pathlib import Path
@@ -18,8 +18,8 @@ from vecchess.snn.integer.net_file import nets_in
 from vecchess.store.metrics import METRICS_FILE, read_metrics
 from vecchess.store.run_folder import RunFolder
 
-SPAN = 100.0
-"""From the most expensive network down to a share of so much: two decades."""
+SPAN = 1000.0
+"""From the most expensive network down to a share of so much: three decades."""
 _NUMBERED = re.compile(r"-s(\d+)-d(\d+)$")
 """A training names the networks that it publishes so: samples learnt, positions played."""
 
@@ -41,12 +41,36 @@ class Checkpoint:
         samples, positions = map(int, match.groups()) if match else (None, None)
         return cls(file, samples, positions)
 
+    def after(self, before: "Checkpoint") -> "Checkpoint":
+        """This network, its numbers and its cost counted on from those of ``before``."""
+        return replace(
+            self,
+            samples=_sum_if_known(before.samples, self.samples),
+            positions=_sum_if_known(before.positions, self.positions),
+            cost=before.cost.then(self.cost) if before.cost and self.cost else None,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; the cost where it is known."""
         facts = {"file": str(self.file), "samples": self.samples, "positions": self.positions}
         if self.cost is None:
             return facts
         return facts | {"cost": self.cost.to_dict() | {self.cost.unit: round(self.cost.hours, 6)}}
+
+
+def list_history(runs: Sequence[Path], every: int = 1) -> list[Checkpoint]:
+    """The networks of ``runs`` as ``list_checkpoints`` has them, each with its cost where known.
+
+    A run goes on where the one before ended, whether from its weights or from its games: samples,
+    positions and cost count on from those of that run's newest network, and its own network of no
+    samples is left out.
+    """
+    found: list[Checkpoint] = []
+    for run in runs:
+        costs = costs_of(run)
+        own = [replace(one, cost=costs.get(one.file.stem)) for one in list_checkpoints(run, every)]
+        found += [one.after(found[-1]) for one in own if one.samples != 0] if found else own
+    return found
 
 
 def list_checkpoints(run: Path, every: int = 1) -> list[Checkpoint]:
@@ -88,14 +112,9 @@ def costs_of(run: Path) -> dict[str, Cost]:
     return {name: cost for name, cost in costs.items() if cost is not None}
 
 
-def with_costs(found: Sequence[Checkpoint], costs: Mapping[str, Cost]) -> list[Checkpoint]:
-    """``found`` with the cost of each, as far as it is known."""
-    return [replace(one, cost=costs.get(one.file.stem)) for one in found]
-
-
 def choose_by_cost(run: Path, found: Sequence[Checkpoint], num: int) -> list[Checkpoint]:
     """Choose at most ``num`` of the trained networks ``found`` of ``run``: the newest, and those
-    nearest to even steps down in the logarithm of the cost, to a hundredth of it or to the first.
+    nearest to even steps down in the logarithm of the cost, to a thousandth of it or to the first.
 
     Raises ConfigError where fewer than two have a cost.
     """
@@ -117,3 +136,7 @@ def run_digest(run: Path) -> str:
     """sha256 of a run's id and settings. Raises DataError where either cannot be read."""
     folder = RunFolder.existing(run)
     return hashlib.sha256(folder.run_id.encode() + folder.config.read_bytes()).hexdigest()
+
+
+def _sum_if_known(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
