@@ -1,5 +1,7 @@
 """The average of the weights: its formula, the grid of a folded network, and the fold."""
 
+from copy import deepcopy
+
 import torch
 
 from tests.train.step.alone import Alone
@@ -43,9 +45,13 @@ def test_the_average_of_a_folded_network_can_be_deployed() -> None:
     net.fold()
     average = WeightAverage(net, 0.5)
     finest = net.layer("stem").shift.clone()
-    for step in range(10):
-        noise(net, 0.05, step)
+    for step in range(20):
+        noise(net, 0.05 if step < 10 else -0.04, step)  # weights grow, and become small again
         average.update(net, 1000)
+        settled = deepcopy(average.net)
+        settled.settle_grid()
+        for name, tensor in settled.state_dict().items():
+            assert torch.equal(tensor, average.net.state_dict()[name]), name
         deployed = from_integers(exported(average.net)).eval()
     assert (net.layer("stem").shift < finest).any()
     planes = torch.randint(0, 2, (8, 8, 8, 25), generator=torch.Generator().manual_seed(1)).float()

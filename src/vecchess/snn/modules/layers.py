@@ -195,10 +195,9 @@ class SynapseLayer(nn.Module):
 
     @torch.no_grad()
     def settle_grid(self) -> None:
-        """Coarsen the grid of rows that have outgrown it, and clamp weights to those of int8."""
+        """Coarsen the grid of rows that have outgrown it, and clamp what no grid holds."""
         self.shift.copy_(torch.minimum(self.shift, self._finest_shift()))
-        limit = WEIGHT_LIMIT * torch.exp2(-self.shift)[:, None]
-        self.weight.copy_(torch.minimum(torch.maximum(self.weight, -limit), limit))
+        self.weight.clamp_(-WEIGHT_LIMIT, WEIGHT_LIMIT)  # int8 at the coarsest grid, a shift of 0
 
     def _finest_shift(self) -> Tensor:
         """[O]: the largest k for which int8 holds the weights of a row and int16 its sums."""

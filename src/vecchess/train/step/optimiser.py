@@ -203,7 +203,8 @@ class WeightAverage:
         """Move towards ``net``, which has had ``num_updates`` updates before this one.
 
         The horizon is at most a ninth of these, so that the average of a short run is not of its
-        first weights.
+        first weights. The grid of ``net`` fits the average too: as it never becomes finer, it holds
+        all weights that are averaged, and a mean is not larger than the largest of them.
         """
         decay = min(self.decay, (1 + num_updates) / (10 + num_updates))
         mine, newest = self.net.state_dict(), net.state_dict()
@@ -216,4 +217,3 @@ class WeightAverage:
             mine[name].copy_(newest[name])
         weights = [newest[name] for name in averaged]
         torch._foreach_lerp_([mine[name] for name in averaged], weights, 1 - decay)
-        self.net.settle_grid()
