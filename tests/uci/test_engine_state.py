@@ -6,7 +6,7 @@ import chess
 import pytest
 
 from vecchess.chess.fen import from_board
-from vecchess.config import UciConfig
+from vecchess.config import TreeConfig, UciConfig
 from vecchess.errors import ConfigError
 from vecchess.runtime.reporting import no_report
 from vecchess.snn.integer import net_file
@@ -66,6 +66,10 @@ def test_what_the_tree_is_told() -> None:
     assert (tree.search, tree.sims, tree.draw_score) == ("gumbel", 64, -0.5)
     analysing = config.model_copy(update={"analyse_mode": True})
     assert tree_config(analysing, "puct", 0).draw_score == 0.0
+
+
+def test_the_engine_searches_as_every_other_search_does() -> None:
+    assert tree_config(UciConfig(), "puct", 100) == TreeConfig(search="puct", sims=100)
 
 
 def test_priors_have_the_temperature_that_is_set_now() -> None:

@@ -6,17 +6,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from vecchess.config.analysis_settings import EvaluatorConfig
+from vecchess.config.search_settings import PuctConfig
 from vecchess.shapes import MAX_MOVES
 
 LEAST_ELO, MOST_ELO = 700, 1980
 """Range of ``elo``: where ``uci.go_command`` was measured."""
 
 
-class UciConfig(EvaluatorConfig):
-    """Settings of ``vecchess uci``: by flags, variables, files and ``setoption``.
-
-    The search's own are those of ``SearchConfig``.
-    """
+class UciConfig(EvaluatorConfig, PuctConfig):
+    """Settings of ``vecchess uci``: by flags, variables, files and ``setoption``."""
 
     hash_mb: Annotated[int, Field(ge=16, le=1 << 20)] = 512
     """Memory for tree and cache of evaluations, in MB."""
@@ -42,12 +40,6 @@ class UciConfig(EvaluatorConfig):
     """Evaluate without preference: ``draw_score`` and ``limit_strength`` have no effect."""
     search: Literal["puct", "gumbel"] = "puct"
     """Search: "puct", or "gumbel" where the number of simulations is known beforehand."""
-    c_puct: Annotated[float, Field(ge=0, le=1e6)] = 1.0
-    c_puct_base: Annotated[float, Field(ge=1, le=1e12)] = 38739.0
-    c_puct_factor: Annotated[float, Field(ge=0, le=1e6)] = 3.894
-    fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.33
-    root_fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.1
-    policy_temperature: Annotated[float, Field(ge=0.01, le=100)] = 1.3
     draw_score: Annotated[float, Field(ge=-1, le=1)] = 0.0
     """Worth of a draw to the engine, -1 to 1."""
     syzygy: Path | None = None
