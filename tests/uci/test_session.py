@@ -70,6 +70,24 @@ def test_positions_that_once_shared_a_key(talk: Talk, one: str, other: str) -> N
         assert chess.Move.from_uci(best) in chess.Board(fen).legal_moves
 
 
+def test_a_move_that_loses_is_not_played_where_others_were_not_tried(talk: Talk) -> None:
+    fen = "4r3/7k/R5pp/8/8/8/5PPP/7K w - - 0 1"  # Black threatens mate on e1
+    talk.send("setoption name WeightsFile value constant")
+    lines = talk.ask(f"position fen {fen}", "go nodes 1")
+    best = lines[-1].split()[1]
+    board = chess.Board(fen)
+    board.push_uci(best)
+    assert not any(board.is_checkmate() for _ in after_each_move(board)), best
+
+
+def after_each_move(board: chess.Board) -> Iterator[None]:
+    """``board`` after each legal move in turn."""
+    for move in list(board.legal_moves):
+        board.push(move)
+        yield
+        board.pop()
+
+
 def test_nodes_are_simulations(talk: Talk) -> None:
     lines = talk.ask("go nodes 500")
     info = last_info(lines)

@@ -264,6 +264,8 @@ class GoSearch(Task):
         assert snapshot is not None
         action = snapshot.choice(self._is_planned, self._limit.power if self._limit else None)
         lines = snapshot.lines(action)
+        if lines and lines[0].actions[0] != action:  # all that was tried loses
+            lines = []
         session.end()
         best = best_move(snapshot.names(lines[0].actions if lines else (action,)))
         for line in (*snapshot.info(lines), best):

@@ -11,7 +11,7 @@ from vecchess.config import UciConfig
 from vecchess.rng import random_word
 from vecchess.search.game_search import GameSearch
 from vecchess.search.principal_variations import NO_ACTION, Line, best_lines
-from vecchess.search.tree.edge_word import ACTION_MASK
+from vecchess.search.tree.edge_word import ACTION_MASK, word_outcomes
 from vecchess.shapes import MAX_MOVES
 from vecchess.uci.time_manager import ClockState
 from vecchess.uci.uci_board import UciGame, uci_line
@@ -111,9 +111,9 @@ class SearchSnapshot:
 
     @property
     def clock_state(self) -> ClockState:
-        """What decides whether to go on searching."""
+        """What decides whether to go on searching; a move that is proven to lose is no rival."""
         edges = self._session.root_edges
-        visits = edges["visits"]
+        visits = np.where(word_outcomes(edges["word"]) < 0, 0, edges["visits"])
         order = np.argsort(-visits, kind="stable")[:2]
         values = edges["value"][order]
         is_pair = len(order) > 1 and bool(visits[order[1]] > 0)
@@ -144,7 +144,7 @@ class SearchSnapshot:
         return uci_line(self._game, actions, self._config.chess960)
 
     def choice(self, is_planned: bool, power: float | None) -> int:
-        """The action to play; without any simulation, the network's most probable one.
+        """The action to play; where nothing was tried but what loses, the most probable other one.
 
         is_planned: the number of simulations was planned, and the search itself decides after
         them. power: moves are drawn in proportion to this power of their visits instead; None: the
@@ -153,16 +153,19 @@ class SearchSnapshot:
         session = self._session
         if is_planned and power is None and session.is_over and session.visits:
             return session.decision
-        lines = best_lines(session.forest, 0, MAX_MOVES)
-        if not lines:
-            return int(session.root_edges["word"].max()) & ACTION_MASK
+        lines, words = best_lines(session.forest, 0, MAX_MOVES), session.root_edges["word"]
+        not_lost = words[word_outcomes(words) >= 0]
+        if not lines or (lines[0].outcome < 0 and len(not_lost)):
+            return int(not_lost.max()) & ACTION_MASK
         if power is not None and lines[0].outcome == 0:
             return self._drawn(lines, power)
         return lines[0].actions[0]
 
     def _drawn(self, lines: Sequence[Line], power: float) -> int:
-        """An action drawn by visits: another in another position, or with another seed."""
-        weights = np.array([line.visits for line in lines], np.float64) ** power
+        """An action drawn by visits, but none that is proven to lose: another in another position,
+        or with another seed."""
+        visits = [line.visits if line.outcome >= 0 else 0 for line in lines]
+        weights = np.array(visits, np.float64) ** power
         key = int(position_keys(self._session.position[None])[0]) >> 1
         word = random_word(self._config.seed, len(self._game.moves), key)
         place = np.searchsorted(np.cumsum(weights), word / 2**64 * weights.sum(), side="right")
