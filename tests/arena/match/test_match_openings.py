@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from vecchess.arena.match import match_openings as book
-from vecchess.arena.match.match_openings import load_book
+from vecchess.arena.match.match_openings import load_book, match_openings
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_fens
 from vecchess.chess.position import COUNTERS
+from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 
 SHIPPED = Path(book.__file__).parents[1] / book.SHIPPED
@@ -47,6 +48,26 @@ def test_the_seed_chooses_the_order() -> None:
     assert np.array_equal(one, again)
     assert (one != other).any(axis=1).mean() > 0.9
     assert {row.tobytes() for row in one} == {row.tobytes() for row in other}
+
+
+@pytest.mark.parametrize(("chess960", "num"), [(False, 500), (True, 960)])
+def test_a_longer_match_repeats_no_opening(chess960: bool, num: int) -> None:
+    config = MatchConfig(games=2 * num, chess960=chess960, seed=3)
+    few = match_openings(config).positions
+    many, more = (
+        match_openings(config.model_copy(update={"games": games})).positions
+        for games in (4 * num + 100, 6 * num)
+    )
+    assert (len(few), len(many), len(more)) == (num, 2 * num + 50, 3 * num)
+    assert len(np.unique(more[:, :COUNTERS], axis=0)) == len(more)
+    assert np.array_equal(many[:num], few), "a shorter match is part of a longer one"
+    assert np.array_equal(more[: len(many)], many)
+
+
+def test_a_file_of_openings_is_played_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "mine.epd"
+    file.write_text("4k3/8/8/8/8/8/4P3/4K3 w - - 5 9\n4k3/4p3/8/8/8/8/8/4K3 b - - 0 1\n")
+    assert match_openings(MatchConfig(games=10, openings=file)).num_games == 2
 
 
 def test_a_book_of_the_users(tmp_path: Path) -> None:

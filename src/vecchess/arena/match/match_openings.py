@@ -2,6 +2,8 @@
 
 ``openings.epd``, the package's own book, holds 500 positions after eight plies, none of which
 favours a side by more than 30 centipawns. ``bench/make_openings.py`` made it with Stockfish 15.1.
+A longer match goes on with two random plies after each: players without chance would only repeat
+their games, and every copy would count as evidence.
 """
 
 from importlib.resources import as_file, files
@@ -19,15 +21,16 @@ from vecchess.importers.opening_file import read_openings
 from vecchess.rng import random_word
 
 SHIPPED = "openings.epd"
+FURTHER_PLIES = 2
 CANDIDATES = 4
 """Random games for each opening: some are alike, some are over."""
 
 
 def match_openings(config: MatchConfig) -> Games:
-    """The openings of ``config``, one for each pair where there are so many; fewer otherwise.
+    """The openings of ``config``, one for each pair; fewer where a file of openings has fewer.
 
-    They all differ, and none is over. Raises ConfigError for a file that cannot be used, and where
-    random plies lead to too few positions.
+    They all differ, and none is over; those of a shorter match are the first of them. Raises
+    ConfigError for a file that cannot be used, and where random plies lead to too few positions.
     """
     num_pairs = config.games // 2
     starts = _starts(config)
@@ -35,6 +38,10 @@ def match_openings(config: MatchConfig) -> Games:
         return random_openings(
             num_pairs, config.random_plies, config.seed, config.max_plies, starts
         )
+    missing = num_pairs - len(starts)
+    if missing > 0 and config.openings is None:
+        further = random_openings(missing, FURTHER_PLIES, config.seed, config.max_plies, starts)
+        starts = np.concatenate([starts, further.positions])
     return Games.at(starts[:num_pairs], config.max_plies)
 
 
