@@ -14,7 +14,7 @@ from vecchess.errors import ConfigError
 ENGINE = """
 import sys, time, chess
 
-trick, board, moves = sys.argv[1], chess.Board(), 0
+trick, board, moves, root = sys.argv[1], chess.Board(), 0, None
 for line in sys.stdin:
     words = line.split()
     if not words:
@@ -25,8 +25,15 @@ for line in sys.stdin:
         print("uciok", flush=True)
     elif words[0] == "isready":
         print("readyok", flush=True)
+    elif words[0] == "ucinewgame":
+        root = None
+        if trick == "preparing":
+            time.sleep(0.4)
     elif words[0] == "position":
         at = words.index("moves") if "moves" in words else len(words)
+        if trick == "whole" and root not in (None, words[1:at]):
+            sys.exit(1)
+        root = words[1:at]
         board = chess.Board() if words[1] == "startpos" else chess.Board(" ".join(words[2:at]))
         for move in words[at + 1:]:
             board.push_uci(move)
@@ -93,6 +100,13 @@ def test_who_breaks_the_rules_has_lost(engine: str, trick: str, why: str) -> Non
     assert result.score.losses == 2
     assert result.counter.facts()["forfeits"][0] == {"game": 0, "loser": "first", "why": why}
     assert result.counter.facts()["terminations"] == {why: 2}
+
+
+@pytest.mark.parametrize("trick", ["whole?tc=9+0", "whole?movetime=50", "preparing?tc=0.2+1"])
+def test_an_engine_on_a_clock_knows_its_game_and_may_prepare_for_it(
+    engine: str, trick: str
+) -> None:
+    assert match(f"{engine} {trick}").counter.facts()["forfeits"] == []
 
 
 @pytest.mark.parametrize(

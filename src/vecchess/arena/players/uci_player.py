@@ -130,8 +130,9 @@ class UciPlayer(Player):
     """Gives each game of the match to one of its processes.
 
     With a clock each process plays one game at a time, so that no move waits for another's. With
-    other limits it plays several in turn. Where no time limits it, it is told "ucinewgame" before
-    every move: its moves then depend on the game alone, if the engine can repeat a move.
+    other limits it plays several in turn. Where time limits it, it is told the whole game, so that
+    it may go on from its search of the move before. Else it is told "ucinewgame" before every move:
+    its moves then depend on the game alone, if the engine can repeat a move.
     """
 
     def __init__(self, command: str, options: EngineOptions, processes: int, name: str) -> None:
@@ -234,11 +235,14 @@ class _EngineProcess:
             with self._engine.running() as engine:
                 if self._closing:
                     return _reply(request, NO_MOVE, Forfeit.CRASH)
-                start = perf_counter()
-                limit = options.limit(game.left_s)
+                limit, whole = options.limit(game.left_s), options.is_timed
                 known = game.number if options.is_timed else object()  # another: "ucinewgame"
+                engine.prepare(game.board, known, options.timeout)
+                start = perf_counter()
                 timeout_s = options.timeout + (limit.time or game.left_s or 0.0)
-                move, evaluation = engine.play(game.board, limit, known, timeout_s)
+                move, evaluation = engine.play(
+                    game.board, limit, known, timeout_s, whole_game=whole
+                )
         except EngineFailed as error:  # the next game gets a new process
             return _reply(request, NO_MOVE, FORFEITS[error.fault])
         if self._is_late(game, perf_counter() - start):

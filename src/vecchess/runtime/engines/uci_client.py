@@ -72,12 +72,32 @@ class UciEngine:
         self._pipe.close()
 
     def play(
-        self, board: chess.Board, limit: Limit, game: object, timeout_s: float | None = None
+        self,
+        board: chess.Board,
+        limit: Limit,
+        game: object,
+        timeout_s: float | None = None,
+        *,
+        whole_game: bool = False,
     ) -> tuple[chess.Move | None, EngineEvaluation | None]:
         """The move the engine makes on ``board``, None where it gives up, and its evaluation.
 
         A ``game`` that does not equal the one before is announced as a new game. ``timeout_s``:
-        None waits for as long as the limit takes. Raises EngineFailed.
+        None waits for as long as the limit takes. ``whole_game``: tell it all moves, by which many
+        engines find what they searched before, not the recent ones alone. Raises EngineFailed.
+        """
+        self.prepare(board, game, timeout_s)
+        deadline = None if timeout_s is None else monotonic() + timeout_s
+        self._pipe.send(f"{_position_command(board, whole_game)}\n{_go_command(limit)}")
+        lines = self._pipe.read_until("bestmove", deadline)
+        move = self._legal_move(board, lines[-1])
+        infos = [line for line in lines if line.startswith("info ")]
+        return move, read_evaluation(infos, board.ply(), limit.nodes or 0)
+
+    def prepare(self, board: chess.Board, game: object, timeout_s: float | None = None) -> None:
+        """Announce ``game`` where it is new, and wait until the engine is ready for ``board``.
+
+        Raises EngineFailed.
         """
         deadline = None if timeout_s is None else monotonic() + timeout_s
         if board.chess960 != self._is_chess960:
@@ -89,11 +109,6 @@ class UciEngine:
             self._pipe.send("ucinewgame")
             self._wait_until_ready(deadline)
             self._game = game
-        self._pipe.send(f"{_position_command(board)}\n{_go_command(limit)}")
-        lines = self._pipe.read_until("bestmove", deadline)
-        move = self._legal_move(board, lines[-1])
-        infos = [line for line in lines if line.startswith("info ")]
-        return move, read_evaluation(infos, board.ply(), limit.nodes or 0)
 
     def _shake_hands(self, name: str) -> None:
         """Read what the engine calls itself, and its options."""
@@ -203,9 +218,12 @@ def _parse_option(line: str) -> Option | None:
     return None
 
 
-def _position_command(board: chess.Board) -> str:
-    """``board`` and what led to it, as far as it matters: each move costs an engine time."""
-    num_moves = min(max(board.halfmove_clock, HISTORY_PLIES), len(board.move_stack))
+def _position_command(board: chess.Board, whole_game: bool) -> str:
+    """``board`` and what led to it, unless ``whole_game`` as far as it matters: each move costs an
+    engine time."""
+    num_moves = len(board.move_stack)
+    if not whole_game:
+        num_moves = min(max(board.halfmove_clock, HISTORY_PLIES), num_moves)
     recent = board.copy(stack=num_moves)
     root = recent.root().fen(shredder=board.chess960, en_passant="fen")
     start = "startpos" if root == chess.STARTING_FEN else f"fen {root}"
