@@ -55,6 +55,20 @@ def test_a_run_without_costs_is_told_in_one_line(hours: list[float | None]) -> N
         choose_by_cost(RUN, networks(*hours), 5)
 
 
+def test_core_hours_and_gpu_hours_make_no_curve() -> None:
+    costs = Cost(core_s=3600), Cost(core_s=3600, gpu_s=360)
+    found = [
+        Checkpoint(Path(f"s{number}"), number, 0, cost) for number, cost in enumerate(costs, 1)
+    ]
+    with pytest.raises(ConfigError, match="some of the networks cost GPU-hours"):
+        choose_by_cost(RUN, found, 2)
+
+
+def test_a_run_does_not_go_on_from_itself(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="a run cannot go on from itself"):
+        list_history([made_run(tmp_path / "a"), tmp_path / "b" / ".." / "a"])
+
+
 def made_run(path: Path, seed: int = 0) -> Path:
     """Three networks, of which the run noted what the last two cost."""
     run = RunFolder(path)

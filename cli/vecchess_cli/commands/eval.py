@@ -191,10 +191,13 @@ def _rate(flags: dict[str, Any], stop: StopSignals) -> int:
 
 def _checkpoints(runs: list[Path], flags: dict[str, Any]) -> "list[Checkpoint]":
     """The networks of the runs that are rated, each with its cost as far as it is known."""
-    from vecchess.evaluate.checkpoints import choose_by_cost, list_history
+    from vecchess.evaluate.checkpoints import choose_by_cost, costs_of, list_history
 
     found, num = list_history(runs, flags["every"]), flags["by_cost"]
-    return found if num is None else choose_by_cost(runs[-1], found, num)
+    if num is None:
+        return found
+    without = (run for run in runs if not costs_of(run))
+    return choose_by_cost(next(without, runs[-1]), found, num)
 
 
 def _check_out(out: Path | None) -> None:

@@ -63,8 +63,10 @@ def list_history(runs: Sequence[Path], every: int = 1) -> list[Checkpoint]:
 
     A run goes on where the one before ended, whether from its weights or from its games: samples,
     positions and cost count on from those of that run's newest network, and its own network of no
-    samples is left out.
+    samples is left out. Raises ConfigError also for a run that is named twice.
     """
+    if len({run.resolve() for run in runs}) < len(runs):
+        raise ConfigError(f"a run cannot go on from itself: {', '.join(map(str, runs))}")
     found: list[Checkpoint] = []
     for run in runs:
         costs = costs_of(run)
@@ -113,12 +115,15 @@ def costs_of(run: Path) -> dict[str, Cost]:
 
 
 def choose_by_cost(run: Path, found: Sequence[Checkpoint], num: int) -> list[Checkpoint]:
-    """Choose at most ``num`` of the trained networks ``found`` of ``run``: the newest, and those
-    nearest to even steps down in the logarithm of the cost, to a thousandth of it or to the first.
+    """Choose at most ``num`` of the trained networks ``found``: the newest, and those nearest to
+    even steps down in the logarithm of the cost, to a thousandth of it or to the first.
 
-    Raises ConfigError where fewer than two have a cost.
+    ``run`` is named where costs are missing. Raises ConfigError where fewer than two have a cost,
+    and where these are not of one unit.
     """
     trained = [one for one in found if one.cost and one.cost.hours and one.samples != 0]
+    if len({one.cost.unit for one in trained if one.cost}) > 1:
+        raise ConfigError("some of the networks cost GPU-hours, others core-hours: not one curve")
     if len(trained) < 2:
         raise ConfigError(
             f"{run} has {len(trained)} trained networks whose cost is known, two make a curve; "
