@@ -80,3 +80,16 @@ def test_brackets_of_a_path_are_no_markup(tmp_path: Path) -> None:
     with _open_run(run, config, True, ranks, console, cost, StopSignals()):
         pass
     assert f"{file} has changed" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("before", [Cost(), None])
+def test_a_run_says_that_its_cost_is_not_known(tmp_path: Path, before: Cost | None) -> None:
+    run, config = RunFolder(tmp_path / "run"), TrainConfig()
+    run.create()
+    pin_run(run, config)
+    console, cost = CleanConsole(file=StringIO(), soft_wrap=True), RunCost(CostMeter([]), before)
+    ranks = Ranks.alone(torch.device("cpu"))
+    with _open_run(run, config, True, ranks, console, cost, StopSignals()):
+        pass
+    told = console.file.getvalue()  # type: ignore[attr-defined]
+    assert ("status.json does not tell what the run has cost" in told) == (before is None)

@@ -142,6 +142,22 @@ def test_matches_that_a_stop_ended_are_played_at_the_next_start(tmp_path: Path) 
     assert trainer.progress.matches == [{"elo": 1.0, "iteration": 1}]
 
 
+def test_of_each_pairing_the_first_and_the_newest_match_are_kept(tmp_path: Path) -> None:
+    trainer, _, _ = trainer_with(tmp_path, [])
+    trainer.config = TrainConfig(eval_every=1)
+    pairings = [
+        (player, other) for player in ("policy", "puct 4") for other in ("random", "greedy")
+    ]
+    trainer.matches = SimpleNamespace(  # type: ignore[assignment]
+        play=lambda: [{"player": player, "opponent": other} for player, other in pairings]
+    )
+    for iteration in range(5):
+        trainer.progress.iteration = iteration
+        trainer._play_matches()
+    kept = [(m["iteration"], m["player"], m["opponent"]) for m in trainer.progress.matches]
+    assert kept == [(iteration, *names) for iteration in (0, 4) for names in pairings]
+
+
 class StubLearner:
     """Notes generations, the iterations done at each update, and when it was folded."""
 

@@ -35,7 +35,7 @@ from vecchess.store.run_pins import (
     pinned,
 )
 from vecchess.store.seating import Seating
-from vecchess.store.status_file import StatusWriter
+from vecchess.store.status_file import STATUS_FILE, StatusWriter
 from vecchess.train.checkpoint.checkpoint_folder import CheckpointFolder
 from vecchess.train.checkpoint.trainer_state import TrainerState
 from vecchess.train.data.batch_loader import BatchLoader
@@ -305,7 +305,10 @@ def _open_run(
             stack.enter_context(metrics_endpoint(*address, lambda: status.facts))
             if not (resume and has_pins(run)):
                 pin_run(run, config)
-            for line in note_start(run, config):
+            lines = note_start(run, config)
+            if cost.total() is None:
+                lines.append(f"{STATUS_FILE} does not tell what the run has cost so far")
+            for line in lines:
                 status.add_note(line)
                 console.print(line, markup=False)
         ranks.require_same(str(GAMES_VERSION), "version of the games")

@@ -53,9 +53,24 @@ class TrainProgress:
     candidate_waits: bool = False
     """The gate has not judged the newest network, because a stop was requested."""
     matches: list[dict[str, Any]] = field(default_factory=list)
-    """Results of the progress matches, in order."""
+    """Results of progress matches, in order: see ``firsts_and_newest``."""
     matches_wait: bool = False
     """Matches are due that a stop ended."""
+
+
+def firsts_and_newest(matches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first and the newest of the ``matches`` of each player and opponent, in their order.
+
+    A long run plays thousands, which its checkpoints and its status have no room for;
+    ``metrics.jsonl`` has them all.
+    """
+    firsts: dict[str, int] = {}
+    newest: dict[str, int] = {}
+    for place, match in enumerate(matches):
+        names = f"{match.get('player')} against {match.get('opponent')}"
+        firsts.setdefault(names, place)
+        newest[names] = place
+    return [matches[place] for place in sorted({*firsts.values(), *newest.values()})]
 
 
 class Trainer:
@@ -248,4 +263,4 @@ class Trainer:
         for match in matches:
             match["iteration"] = self.progress.iteration
             self.reporter.log_match(match)
-        self.progress.matches += matches
+        self.progress.matches = firsts_and_newest(self.progress.matches + matches)

@@ -161,6 +161,19 @@ def test_nothing_is_saved_twice_or_restored_from_nothing(tmp_path: Path) -> None
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_of_the_matches_in_an_older_checkpoint_few_are_kept(saved: CheckpointFolder) -> None:
+    tensors, values = state_of(saved)
+    values["matches"] = [
+        {"opponent": opponent, "iteration": iteration}
+        for iteration in range(1000)
+        for opponent in ("random", "greedy")
+    ]
+    saved.save(saved.file_of(9, 9), encode_checkpoint(tensors, FACTS, values))
+    again = trainer(2)
+    TrainerState(again, StubSource(), saved).restore()
+    assert [match["iteration"] for match in again.progress.matches] == [0, 0, 999, 999]
+
+
 def state_of(folder: CheckpointFolder) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """Tensors and values of the newest checkpoint."""
     tensors, entry = decode_checkpoint(folder.latest(print) or b"")

@@ -36,8 +36,7 @@ NAME = re.compile(r"(\d{6,})-(\d{9,})\.safetensors")
 SCHEMA = 2
 METADATA_KEY = "vecchess"
 MOST_HEADER_BYTES = 1 << 24
-"""A tensor takes about 100 bytes. What grows during a run is 20 bytes for each machine and
-iteration and 500 for each match."""
+"""A tensor takes about 100 bytes. What grows during a run is 10 bytes for each iteration."""
 
 
 def encode_checkpoint(

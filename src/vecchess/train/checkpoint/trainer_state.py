@@ -27,7 +27,7 @@ from vecchess.train.checkpoint.checkpoint_folder import (
     encode_checkpoint,
 )
 from vecchess.train.step.optimiser import Schedule, load_optimiser_tensors, optimiser_tensors
-from vecchess.train.trainer import Trainer, TrainingSource, TrainProgress
+from vecchess.train.trainer import Trainer, TrainingSource, TrainProgress, firsts_and_newest
 
 _NET, _AVERAGE, _OLD, _OPTIMISER = "net/", "average/", "old/", "optimiser/"
 _Count = Annotated[int, Field(ge=0, lt=1 << 62)]
@@ -181,6 +181,7 @@ class TrainerState:
         optimiser, iterations = trainer.config.optimiser, trainer.config.iterations
         learner.schedule = values.schedule.ended_at(optimiser, iterations, values.done)
         progress = {name: getattr(values, name) for name in asdict(trainer.progress)}
+        progress["matches"] = firsts_and_newest(values.matches)  # older runs kept all of them
         trainer.progress = TrainProgress(**progress)
         self._source.restore(values.source)
 
