@@ -52,13 +52,13 @@ def test_one_phase_is_the_whole_run() -> None:
         assert found.costs()["learning"] == Cost(80, 80)
 
 
-def test_fast_searches_teach_nothing() -> None:
+def test_fast_searches_are_samples_without_a_target() -> None:
     whole, half = (
         plan(batch_size=10),
         plan(batch_size=10, tree={"search": "puct", "full_share": 0.5, "fast_sims": 4}),
     )
     assert half.positions == whole.positions
-    assert half.samples == pytest.approx(whole.samples / 2, rel=0.01)
+    assert half.samples == whole.samples
     assert half.disk_bytes()["games"] < whole.disk_bytes()["games"]
 
 

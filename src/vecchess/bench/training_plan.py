@@ -62,11 +62,11 @@ class TrainingPlan:
 
     @property
     def samples(self) -> int:
-        """Samples that are learnt."""
+        """Samples that are learnt; those of fast searches are among them, for their values."""
         config = self.config
         if self.playing is None:
             return self.learning.recorded_samples
-        learnt = Seating.of(config).positions * config.tree.full_share * config.samples_per_position
+        learnt = Seating.of(config).positions * config.samples_per_position
         return max(round(learnt / config.batch_size), 1) * config.batch_size * config.iterations
 
     def costs(self) -> dict[str, Cost]:
