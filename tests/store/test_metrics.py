@@ -5,11 +5,13 @@ import resource
 import sys
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from vecchess.errors import DataError
 from vecchess.monitor.series import Series
+from vecchess.store import metrics
 from vecchess.store.metrics import (
     MetricsLog,
     TensorboardFile,
@@ -76,6 +78,24 @@ def test_thinning_drops_every_second_of_the_older_half() -> None:
     lines = [b'{"schema": 1, "kind": "learn", "step": %d}\n' % step for step in range(10)]
     other = b'{"schema": 1, "kind": "play"}\n'
     assert thinned([*lines, other]) == [*(lines[step] for step in (0, 2, 4, 5, 6, 7, 8, 9)), other]
+
+
+def test_no_line_is_lost_while_another_thread_thins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = MetricsLog(tmp_path, most_bytes=1)
+    other = Thread(target=log.write, args=("load", 2, 20, 0, {}))
+
+    def slowly(lines: list[bytes]) -> list[bytes]:
+        if other.ident is None:
+            other.start()
+            other.join(0.3)
+        return lines
+
+    monkeypatch.setattr(metrics, "thinned", slowly)
+    log.write("eval", 1, 10, 0, {})
+    other.join()
+    assert steps(tmp_path) == [(1, 10), (2, 20)]
 
 
 def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from vecchess.errors import DataError, missing_library
@@ -51,7 +52,7 @@ TAG_OF_KIND = {"learn": "train", "play": "selfplay", THROUGHPUT: "selfplay"}
 
 
 class MetricsLog:
-    """The measurements of one run. Only rank 0 has one."""
+    """The measurements of one run. Only rank 0 has one; several threads may ``write``."""
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class MetricsLog:
         self.path = run_path / METRICS_FILE
         self._most_bytes = most_bytes
         self._points: Counter[str] = Counter()
+        self._lock = Lock()
         self._cut(after)
         self._tensorboard: TensorboardFile | None = None
         if report_line is not None:
@@ -102,10 +104,11 @@ class MetricsLog:
         }
         assert not head.keys() & values.keys(), values
         line = json.dumps(to_json_value(head | dict(values)), allow_nan=False) + "\n"
-        if append_line(self.path, line.encode(), durably=False) > self._most_bytes:
-            self._thin()
-        if kind != THROUGHPUT:
-            self.plot(kind, step, values if plotted is None else plotted)
+        with self._lock:  # a line that is appended meanwhile would get lost
+            if append_line(self.path, line.encode(), durably=False) > self._most_bytes:
+                self._thin()
+            if kind != THROUGHPUT:
+                self.plot(kind, step, values if plotted is None else plotted)
 
     def plot(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
         """A point to TensorBoard for each number, and no line."""
