@@ -1,5 +1,6 @@
 """A fixed set of positions: how it is divided among iterations, and what may change in between."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,6 +8,8 @@ import pytest
 
 from vecchess.config import TrainConfig, build
 from vecchess.errors import ConfigError
+from vecchess.selfplay.worker.networks import latest_net, mark_latest
+from vecchess.store.run_folder import RunFolder
 from vecchess.train import dataset_source
 from vecchess.train.data.batch_spec import BatchShares
 from vecchess.train.dataset_source import DatasetSource
@@ -14,11 +17,19 @@ from vecchess.train.dataset_source import DatasetSource
 POSITIONS = 1200
 
 
-def source(rank: int = 0, **settings: Any) -> DatasetSource:
+def source(rank: int = 0, run: RunFolder | None = None, **settings: Any) -> DatasetSource:
     given = {"objective": "supervised", "holdout": 0.0, "batch_size": 100, "data": ("games",)}
     loader: Any = SimpleNamespace(count=lambda spec: POSITIONS, batches=list)
-    ranks: Any = SimpleNamespace(rank=rank)
-    return DatasetSource(build(TrainConfig, given | settings), ranks, loader, 3)
+    ranks: Any = SimpleNamespace(rank=rank, is_main=rank == 0)
+    return DatasetSource(build(TrainConfig, given | settings), ranks, loader, 3, run)
+
+
+def begun_run(path: Path) -> RunFolder:
+    """A run whose newest network is named "first"."""
+    run = RunFolder(path)
+    run.create()
+    mark_latest(run, "first", "0" * 64)
+    return run
 
 
 def steps_of(made: DatasetSource, iterations: range, done: int = 0) -> list[int]:
@@ -44,14 +55,26 @@ def test_other_iterations_or_epochs_divide_what_is_left() -> None:
         source(iterations=6).prepare(4, 12)
 
 
-def test_a_run_goes_on_with_its_data_and_its_batch() -> None:
-    state = source().state()
+def test_a_run_goes_on_with_its_data_and_its_batch(tmp_path: Path) -> None:
+    state = source(run=begun_run(tmp_path)).state()
     source().restore(state)
     source(batch_size=50).restore({"positions": POSITIONS})  # of an older run
     with pytest.raises(ConfigError, match="goes on with its --batch-size, 100, not 50"):
         source(batch_size=50).restore(state)
     with pytest.raises(ConfigError, match="give the same files"):
         source().restore(state | {"positions": 7})
+
+
+@pytest.mark.parametrize("gate", ["", "0,5"])
+def test_a_candidate_has_to_beat_the_network_of_then(tmp_path: Path, gate: str) -> None:
+    run = begun_run(tmp_path)
+    state, older = source(run=run).state(), {"positions": POSITIONS, "batch_size": 100}
+    mark_latest(run, "later", "1" * 64)
+    source(run=run, gate=gate).restore(older)
+    source(1, run, gate=gate).restore(state)
+    assert latest_net(run).name == "later"
+    source(run=run, gate=gate).restore(state)
+    assert latest_net(run).name == ("first" if gate else "later")
 
 
 @pytest.mark.parametrize("size", [100, 128, 600])

@@ -172,6 +172,22 @@ def test_a_run_that_goes_back_plays_with_the_network_of_then(run: RunFolder) -> 
     assert latest_net(run) == before
 
 
+@pytest.mark.parametrize("gate", ["", "0,5"])
+def test_a_candidate_has_to_beat_the_network_of_then(run: RunFolder, gate: str) -> None:
+    source, _ = generations(run, gate=gate)
+    source.prepare(0, 0)
+    state, before = json.loads(json.dumps(source.state())), latest_net(run)
+    source.prepare(1, 0)
+    copies = RunCopies(RunFolder(run.path / "copy"), source._ranks)  # of a rank without the games
+    SelfplaySource(source._config, copies, source._ranks, StopSignals(), None).restore(state)
+    publish(
+        create_sized(NetConfig(num_planes=25, blocks=1, channels=32, time_steps=4), 2), run, 9, 9
+    )
+    again, _ = generations(run, gate=gate)
+    again.restore(state)
+    assert (latest_net(run) == before) == bool(gate), "no game is left to play with it"
+
+
 def test_a_stop_leaves_the_generation_to_the_next_start(run: RunFolder) -> None:
     source, supervisor = generations(run)
     supervisor.stops = True

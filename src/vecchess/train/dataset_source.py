@@ -15,6 +15,8 @@ from vecchess.errors import ConfigError
 from vecchess.importers.pgn_import import import_pgn, is_pgn
 from vecchess.runtime.atomic_write import PARTIAL_PREFIX, remove_folder
 from vecchess.runtime.reporting import ReportLine
+from vecchess.selfplay.worker.networks import latest_net, mark_latest
+from vecchess.store.run_folder import RunFolder
 from vecchess.train.data.batch_loader import BatchLoader
 from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
 from vecchess.train.distributed.ranks import Ranks
@@ -29,14 +31,20 @@ class DatasetSource:
     """A fixed set of positions, learnt from ``epochs`` times in all."""
 
     def __init__(
-        self, config: TrainConfig, ranks: Ranks, loader: BatchLoader, num_shards: int
+        self,
+        config: TrainConfig,
+        ranks: Ranks,
+        loader: BatchLoader,
+        num_shards: int,
+        run: RunFolder | None = None,
     ) -> None:
         """Counts the positions of the first ``num_shards`` shards that ``loader`` has.
 
-        Raises ConfigError where they are too few for a batch.
+        ``run``: where networks are published; without it there is no ``state``. Raises ConfigError
+        where the positions are too few for a batch.
         """
         self._config, self._ranks, self._loader = config, ranks, loader
-        self._num_shards = num_shards
+        self._num_shards, self._run = num_shards, run
         self.num_positions = loader.count(self._spec(0, 0, 0, 1))
         self.num_held_out = int(self.num_positions * config.holdout)
         self._num_learnt = self.num_positions - self.num_held_out
@@ -67,8 +75,15 @@ class DatasetSource:
         return IterationPlan(left // parts, spec, self.num_positions)
 
     def state(self) -> dict[str, Any]:
-        """The number of positions, and the size of a batch, which tells how many are learnt."""
-        return {"positions": self.num_positions, "batch_size": self._config.batch_size}
+        """The number of positions, the size of a batch, which tells how many are learnt, and the
+        newest network."""
+        assert self._run is not None
+        newest = latest_net(self._run)
+        return {
+            "positions": self.num_positions,
+            "batch_size": self._config.batch_size,
+            "latest": [newest.name, newest.sha256],
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises ConfigError where the dataset or the size of a batch has changed."""
@@ -83,6 +98,10 @@ class DatasetSource:
                 f"a supervised run goes on with its --batch-size, {before}, not {size}: it counts "
                 "the positions that are learnt"
             )
+        latest = state.get("latest")  # older runs do not tell
+        if self._run is not None and self._ranks.is_main and latest and self._config.gate:
+            # a candidate has to beat the best network of then, not one that was published later
+            mark_latest(self._run, *map(str, latest))
 
     def evaluate(self, learner: Learner) -> dict[str, Any]:
         """Errors of the deployed network on held-out positions, each taken once, by time step."""

@@ -250,7 +250,7 @@ def _open_trainer(
         trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
         source: TrainingSource
         if is_supervised and data:
-            source = DatasetSource(config, ranks, loader, len(data))
+            source = DatasetSource(config, ranks, loader, len(data), run)
         else:
             display = ProgressDisplay(console, quiet)
             player = _open_player(stack, trainer, devices, display)

@@ -99,9 +99,12 @@ class SelfplaySource:
             raise ValueError("a number of positions or shards is none")
         self._num_reference_shards = min(before, now) if now else before  # fewer: compacted
         self._nets = {int(iteration): str(name) for iteration, name in state.get("nets", [])}
-        latest = state.get("latest")
-        if self._player is not None and latest and (self._config.lag or not self._has_next):
-            # not what was published after the checkpoint: perhaps it learnt from refuted games
+        latest, config = state.get("latest"), self._config
+        if self._player is None or not latest:
+            return
+        if config.lag or config.gate or not self._has_next:
+            # what plays, or has to be beaten, is not what was published after the checkpoint:
+            # perhaps that learnt from refuted games
             mark_latest(self._run, *map(str, latest))
 
     @property
