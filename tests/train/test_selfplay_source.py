@@ -19,6 +19,7 @@ from vecchess.selfplay.supervisor.worker_throughput import Throughput
 from vecchess.selfplay.worker.networks import latest_net, publish
 from vecchess.snn.create import create_sized
 from vecchess.snn.presets import NetConfig
+from vecchess.store import manifest as manifests
 from vecchess.store.id_set import IdSet
 from vecchess.store.maintenance.prune_games import first_needed
 from vecchess.store.manifest import Manifest, ShardEntry
@@ -219,6 +220,23 @@ def test_what_checkpoints_need_is_noted_for_pruning(run: RunFolder) -> None:
     (run.cuts / "lost.npz").touch()
     source.prepare(12, 0)
     assert not (run.cuts / "lost.npz").exists()
+
+
+def test_of_the_manifest_only_new_lines_are_read(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, _ = generations(run)
+    for iteration in range(3):
+        source.prepare(iteration, 0)
+    parse, num_lines = manifests.parse_lines, list[int]()
+
+    def spy(lines: list[bytes], first: int) -> list[ShardEntry]:
+        num_lines.append(len(lines))
+        return parse(lines, first)
+
+    monkeypatch.setattr(manifests, "parse_lines", spy)
+    source._note_needed()
+    assert num_lines == [0]
 
 
 def test_what_a_checkpoint_says_is_checked(run: RunFolder) -> None:

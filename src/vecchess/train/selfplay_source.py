@@ -17,6 +17,7 @@ from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.cut_finder import remove_cuts
 from vecchess.selfplay.worker.networks import latest_net, mark_latest
 from vecchess.store.maintenance.prune_games import first_needed, write_needed
+from vecchess.store.manifest import Manifest
 from vecchess.store.seating import Seating
 from vecchess.store.stats import GameStats
 from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
@@ -58,6 +59,7 @@ class SelfplaySource:
         """Positions to learn from of each generation."""
         self._nets: dict[int, str] = {}
         """The network of the iteration that is played next, if it is begun ahead, by its name."""
+        self._manifest: Manifest | None = None
         if player is not None and first_needed(self._run.games, is_training=True) == 0:
             write_needed(self._run.games, 0)
 
@@ -111,7 +113,7 @@ class SelfplaySource:
     def _has_next(self) -> bool:
         """Whether the games of the iteration after the last are recorded already."""
         num = len(self._history)
-        return not self._seating.segments(num, num + 1) - self._run.manifest().segments
+        return not self._seating.segments(num, num + 1) - self._read_manifest().segments
 
     def evaluate(self, learner: Learner) -> dict[str, Any]:
         """Empty: no games are held out."""
@@ -198,7 +200,13 @@ class SelfplaySource:
         _, oldest = self._oldest_in_window(first)
         needed = 0 if config.may_go_back else self._seating.segments(oldest, first).span[0]
         write_needed(self._run.games, needed)
-        remove_cuts(self._run, (first - 1) * self._seating.seats)
+        remove_cuts(self._run, self._read_manifest(), (first - 1) * self._seating.seats)
+
+    def _read_manifest(self) -> Manifest:
+        """The run's manifest, up to its end: of a long run only what is new is read again."""
+        manifest = self._manifest = self._manifest or self._run.manifest()
+        manifest.refresh()
+        return manifest
 
     def _oldest_in_window(self, num: int) -> tuple[int, int]:
         """Positions of the first ``num`` generations, and the first one that a window then has: it

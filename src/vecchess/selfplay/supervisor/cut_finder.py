@@ -32,12 +32,12 @@ class CutFinder:
         return [(self._run.cuts / each.file, each.cut) for each in entries if each.cut]
 
 
-def remove_cuts(run: RunFolder, first_needed: int) -> None:
+def remove_cuts(run: RunFolder, manifest: Manifest, first_needed: int) -> None:
     """Remove the cuts of segments before ``first_needed``, and those that are listed nowhere.
 
-    No worker may be writing.
+    ``manifest``: that of the run, up to its end. No worker may be writing.
     """
-    entries = run.manifest().entries_of(IdSet([(first_needed, 1 << 62)]))
+    entries = manifest.entries_of(IdSet([(first_needed, 1 << 62)]))
     kept = {entry.file for entry in entries if entry.cut}
     for path in run.cuts.glob("*"):
         if path.name not in kept:
