@@ -3,12 +3,13 @@
 import json
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from vecchess.errors import DataError
+from vecchess.errors import ConfigError, DataError
 from vecchess.store import status_file as statuses
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.status_file import NUM_NOTES, StatusWriter
@@ -122,6 +123,21 @@ def test_why_it_failed(run: RunFolder, error: BaseException, state: str, why: st
     with pytest.raises(type(error)):
         fail()
     assert (told(run)["state"], told(run)["why"], told(run)["games"]) == (state, why, 7)
+
+
+def test_a_run_that_is_refused_to_go_on_keeps_its_status(run: RunFolder) -> None:
+    def refuse(**facts: Any) -> dict[str, Any]:
+        with suppress(ConfigError), StatusWriter(run, "train") as status:
+            status.update(**facts)
+            raise ConfigError("9 iterations are done already")
+        return told(run)
+
+    assert refuse()["state"] == "failed", "a new run has none"
+    with StatusWriter(run, "train") as status:
+        status.finish(SUMMARY)
+    done = told(run)
+    assert refuse(iterations=3) == done
+    assert refuse(state="playing")["state"] == "failed"
 
 
 def test_the_newest_notes_are_kept(run: RunFolder) -> None:

@@ -56,6 +56,13 @@ def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:
     examined = [line for line in facts(run) if line["kind"] == "examine"]
     assert len(examined) == 2
     assert len(examined[0]["top1"]) == 4
+    files = [run / "config.toml", run / "status.json"]
+    before = [file.read_bytes() for file in files]
+    for iterations, reason in ((1, "2 iterations are done"), (9, "leave 0 updates for 7 more")):
+        done = inside("train", "--run-dir", run, "--resume", "--iterations", iterations)
+        assert (done.returncode, reason in done.stderr) == (2, True), done.stderr
+        assert [file.read_bytes() for file in files] == before
+    assert inside("train", "--run-dir", run, "--resume").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Literal, Self
 
 from vecchess import __version__
-from vecchess.errors import DataError, VecchessError
+from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.cost_meter import resident_bytes
 from vecchess.store.run_folder import RunFolder
@@ -42,7 +42,8 @@ class StatusWriter:
     """The status of one machine's part of a run, from the ``with`` on until ``finish``.
 
     A thread writes it, so that a slow disk delays nothing; only the last write has to succeed. An
-    exception that leaves the ``with`` is written as the reason of the failure.
+    exception that leaves the ``with`` is written as the reason of the failure. Where settings are
+    refused with which a run was to go on, the status becomes what it was before.
     """
 
     def __init__(
@@ -89,6 +90,8 @@ class StatusWriter:
             "memory_bytes": None,
             "disk_free_bytes": None,
         }
+        self._before = b""
+        """The status of the process before."""
         self._ended = Event()
         self._thread = Thread(target=self._run_thread, name="status", daemon=True)
 
@@ -98,6 +101,8 @@ class StatusWriter:
         facts = {name: self._facts[name] for name in names} | {"version": __version__}
         self.log.write("resume" if self._run.has_begun else "start", **facts)
         self._run.clear_live()
+        with suppress(OSError):
+            self._before = (self._run.path / STATUS_FILE).read_bytes()
         self._thread.start()
         return self
 
@@ -105,8 +110,11 @@ class StatusWriter:
         """Write why the run failed, unless it was finished."""
         if not self._ended.is_set() and error is not None:
             state: State = "failed" if isinstance(error, Exception) else "stopped"
+            is_refused = isinstance(error, ConfigError) and self._facts["state"] == "starting"
             with suppress(DataError):
                 self._end(state, _reason(error))
+                if is_refused and self._before:
+                    write_atomically(self._run.path / STATUS_FILE, self._before)
         self._ended.set()
 
     @property

@@ -170,7 +170,7 @@ def _train(
         state.restore()
         copies.send_latest()
         if ranks.is_main:
-            _refuse_fewer_iterations(trainer)
+            _check_iterations(trainer, source)
             if launch:
                 run.write_launch(launch)
             changes = run.write_config(to_toml(absolute_paths(given)))
@@ -380,10 +380,13 @@ def _shared_folder(
     return Path(found["folder"]), bool(found["resume"])
 
 
-def _refuse_fewer_iterations(trainer: Trainer) -> None:
+def _check_iterations(trainer: Trainer, source: TrainingSource) -> None:
+    """Raise ConfigError where fewer are wanted than are done, or recorded games do not suffice."""
     done, wanted = trainer.progress.iteration, trainer.config.iterations
     if wanted < done:
         raise ConfigError(f"{done} iterations are done already: give --iterations {done} or more")
+    if wanted > done and isinstance(source, DatasetSource):
+        source.prepare(done, trainer.learner.steps - trainer.progress.iteration_step)
     if wanted == done:
         trainer.reporter.report_line(f"all {done} iterations are done: --iterations asks for more")
 
