@@ -1,5 +1,6 @@
 """Objectives other than the default, and settings that ``vecchess train`` refuses."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from tests.system.commands import inside, last_json
 from tests.system.training import PGN, facts, gated, little_options
+from vecchess.train import run_train
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +127,20 @@ def test_games_that_cannot_be_gathered_leave_no_run(tmp_path: Path) -> None:
         done = inside("train", *options)
         assert (done.returncode, "games.pgn" in done.stderr) == (2, True), done.stderr
         assert "holds a run" not in done.stderr
+
+
+@pytest.mark.parametrize("phase", ["import_data", "DatasetSource"])
+def test_a_stop_ends_while_recorded_games_are_read(
+    tmp_path: Path, little: list[object], monkeypatch: pytest.MonkeyPatch, phase: str
+) -> None:
+    def stop(*_: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        pytest.fail("it goes on")
+
+    pgn, run = tmp_path / "mates.pgn", tmp_path / "run"
+    pgn.write_text(PGN)
+    monkeypatch.setattr(run_train, phase, stop)
+    options = ["--objective", "supervised", "--data", pgn, *little, "--gpus", "cpu"]
+    done = inside("train", *options, "--run-dir", run)
+    assert (done.returncode, "stopped by SIGTERM" in done.stderr) == (75, True), done.stderr
+    assert not (run / "config.toml").exists()

@@ -233,7 +233,10 @@ def _open_trainer(
     if line := note_on_idle(config, ranks.world_size):
         reporter.note(line)
     with ranks.leaving_together(FILES_TIMEOUT_S):
-        data = _recorded_games(config, copies, ranks, reporter) if config.data else None
+        data = None
+        if config.data:
+            with stop.interrupting():  # it may take long, and nothing is there to save yet
+                data = _recorded_games(config, copies, ranks, reporter)
         is_supervised = config.objective == "supervised" and data is not None
         loader = BatchLoader(
             data if is_supervised and data else ManifestShards(run.games, config.is_on_policy),
@@ -250,7 +253,8 @@ def _open_trainer(
         trainer = Trainer(config, run, ranks, stop, learner, loader, reporter, matches)
         source: TrainingSource
         if is_supervised and data:
-            source = DatasetSource(config, ranks, loader, len(data), run)
+            with stop.interrupting():
+                source = DatasetSource(config, ranks, loader, len(data), run)
         else:
             display = ProgressDisplay(console, quiet)
             player = _open_player(stack, trainer, devices, display)

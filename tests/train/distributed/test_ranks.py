@@ -10,6 +10,7 @@ import torch
 
 from tests.train.distributed.meeting import HOST, Meeting, Results, at_once, on_all, stop
 from vecchess.errors import ConfigError, DataError, RankLost
+from vecchess.runtime.signals import Stopped
 from vecchess.train.distributed import control as control_module
 from vecchess.train.distributed.control import RunEnd, SharedError
 from vecchess.train.distributed.environment import RankInfo
@@ -97,6 +98,18 @@ def test_an_error_of_one_ends_all_with_one_line(meeting: Meeting, failing: int) 
     assert [error.exit_code for error in ends] == [1, 1, 1]
     name = "" if failing == 0 else f"rank 1 on {HOST}: "
     assert [str(error) for error in ends] == [f"{name}shard 7 is damaged", "", ""]
+
+
+@pytest.mark.parametrize("stopping", [0, 1])
+def test_a_stop_before_anything_has_started_ends_all(meeting: Meeting, stopping: int) -> None:
+    def program(one: Ranks) -> None:
+        if one.rank == stopping:
+            raise Stopped("SIGTERM")
+        one.heartbeat("", False)
+
+    ends = shared(meeting.of(3), program)
+    assert [error.exit_code for error in ends] == [75, 75, 75]
+    assert [str(error) for error in ends if not isinstance(error, Stopped)] == ["", ""]
 
 
 def test_an_error_is_printed_by_its_rank_where_rank_0_does_not_read_it(meeting: Meeting) -> None:

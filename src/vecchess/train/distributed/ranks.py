@@ -25,6 +25,7 @@ from vecchess import __version__
 from vecchess.errors import ConfigError, RankLost, VecchessError
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import CPU, Device, see_only
+from vecchess.runtime.signals import Stopped
 from vecchess.runtime.torch_environment import torch_threads
 from vecchess.train.distributed.collectives import (
     carry_out,
@@ -217,6 +218,9 @@ class Ranks:
             raise
         except KeyboardInterrupt:
             self._share("", INTERRUPTED)
+            raise
+        except Stopped as stopped:
+            self._share("", stopped.exit_code)
             raise
         except Exception as error:  # a bug: the rank that has it prints its traceback
             self._share(f"{type(error).__name__}: {error}", 1)
