@@ -14,24 +14,7 @@ MOST_CONSIDERED = 8
 """Moves that Gumbel considers by itself, at most."""
 
 
-class PuctConfig(Settings):
-    """Constants of PUCT, the same wherever it searches."""
-
-    c_puct: Annotated[float, Field(ge=0, le=1e6)] = 1.4
-    """PUCT: weight of the exploration term at the start, in an even position."""
-    c_puct_base: Annotated[float, Field(ge=1, le=1e12)] = 38739.0
-    """PUCT: visits at which the weight of the exploration term begins to grow."""
-    c_puct_factor: Annotated[float, Field(ge=0, le=1e6)] = 3.894
-    """PUCT: growth of that weight, times log((visits + base) / base)."""
-    fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.33
-    """PUCT: value of an unvisited move below its parent's, times the root of the visited prior."""
-    root_fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.1
-    """PUCT: the same at the root."""
-    policy_temperature: Annotated[float, Field(ge=0.01, le=100)] = 1.3
-    """PUCT: softmax temperature of the network's policy as prior."""
-
-
-class SearchConfig(PuctConfig):
+class SearchConfig(Settings):
     """Settings of every search. Simulations are counted below the root, those kept from an earlier
     search included."""
 
@@ -47,6 +30,18 @@ class SearchConfig(PuctConfig):
     """Gumbel: added to the visits of the most visited move, to weigh values against priors."""
     c_scale: Annotated[float, Field(gt=0, le=1e3)] = 0.5
     """Gumbel: weight of values against log priors."""
+    c_puct: Annotated[float, Field(ge=0, le=1e6)] = 1.4
+    """PUCT: weight of the exploration term at the start, in an even position."""
+    c_puct_base: Annotated[float, Field(ge=1, le=1e12)] = 38739.0
+    """PUCT: visits at which the weight of the exploration term begins to grow."""
+    c_puct_factor: Annotated[float, Field(ge=0, le=1e6)] = 3.894
+    """PUCT: growth of that weight, times log((visits + base) / base)."""
+    fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.33
+    """PUCT: value of an unvisited move below its parent's, times the root of the visited prior."""
+    root_fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = 0.1
+    """PUCT: the same at the root."""
+    policy_temperature: Annotated[float, Field(ge=0.01, le=100)] = 1.3
+    """PUCT: softmax temperature of the network's policy as prior."""
     solve: bool = True
     """Prove wins and losses that follow from mates and tablebases."""
     see_mates: bool = True

@@ -6,15 +6,19 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from vecchess.config.analysis_settings import EvaluatorConfig
-from vecchess.config.search_settings import PuctConfig
+from vecchess.config.search_settings import SearchConfig
 from vecchess.shapes import MAX_MOVES
 
 LEAST_ELO, MOST_ELO = 700, 1980
 """Range of ``elo``: where ``uci.go_command`` was measured."""
+_SEARCH = SearchConfig()
 
 
-class UciConfig(EvaluatorConfig, PuctConfig):
-    """Settings of ``vecchess uci``: by flags, variables, files and ``setoption``."""
+class UciConfig(EvaluatorConfig):
+    """Settings of ``vecchess uci``: by flags, variables, files and ``setoption``.
+
+    The search's own are those of ``SearchConfig``, with its defaults.
+    """
 
     hash_mb: Annotated[int, Field(ge=16, le=1 << 20)] = 512
     """Memory for tree and cache of evaluations, in MB."""
@@ -40,7 +44,13 @@ class UciConfig(EvaluatorConfig, PuctConfig):
     """Evaluate without preference: ``draw_score`` and ``limit_strength`` have no effect."""
     search: Literal["puct", "gumbel"] = "puct"
     """Search: "puct", or "gumbel" where the number of simulations is known beforehand."""
-    draw_score: Annotated[float, Field(ge=-1, le=1)] = 0.0
+    c_puct: Annotated[float, Field(ge=0, le=1e6)] = _SEARCH.c_puct
+    c_puct_base: Annotated[float, Field(ge=1, le=1e12)] = _SEARCH.c_puct_base
+    c_puct_factor: Annotated[float, Field(ge=0, le=1e6)] = _SEARCH.c_puct_factor
+    fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = _SEARCH.fpu_reduction
+    root_fpu_reduction: Annotated[float, Field(ge=0, le=1e3)] = _SEARCH.root_fpu_reduction
+    policy_temperature: Annotated[float, Field(ge=0.01, le=100)] = _SEARCH.policy_temperature
+    draw_score: Annotated[float, Field(ge=-1, le=1)] = _SEARCH.draw_score
     """Worth of a draw to the engine, -1 to 1."""
     syzygy: Path | None = None
     """Folders of Syzygy tablebases, separated by ":". They are looked up after captures and pawn

@@ -12,7 +12,6 @@ from vecchess.analysis.open_evaluator import compiling, open_evaluator
 from vecchess.chess.fen import from_board
 from vecchess.chess.uci_moves import from_chess_move
 from vecchess.config import BUILT_IN_NETS, MATERIAL_NET, TreeConfig, UciConfig, build
-from vecchess.config.search_settings import PuctConfig
 from vecchess.errors import ConfigError, NetworkError, VecchessError
 from vecchess.inference.open_network import OpenNetwork
 from vecchess.machine_limits import MEGABYTE, machine_limits, memory_text
@@ -33,7 +32,10 @@ CACHE_SHARE = 4
 USUAL_SIMS = 800
 FIRST_SPEED = 1000.0
 """Simulations a second, until they are measured."""
-_TREE_FIELDS = tuple(PuctConfig.model_fields)
+_TREE_FIELDS = (
+    "c_puct", "c_puct_base", "c_puct_factor", "fpu_reduction", "root_fpu_reduction",
+    "policy_temperature",
+)  # fmt: skip
 _NETWORK_FIELDS = ("net", "gpus", "backend", "exits", "threads", "seed", "lanes")
 OPENED = (*_NETWORK_FIELDS, "hash_mb", "syzygy")
 _FALLBACKS: dict[str, tuple[tuple[str, ...], ...]] = {
