@@ -20,7 +20,7 @@ from vecchess.train.distributed.ranks import Heartbeat, Ranks
 
 @pytest.fixture
 def meeting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Meeting]:
-    short = {"BEAT_S": 0.05, "LOST_S": 1.0, "BROKEN_LOST_S": 0.4, "GRACE_S": 0.3}
+    short = {"BEAT_S": 0.05, "LOST_S": 2.0, "BROKEN_LOST_S": 0.4, "GRACE_S": 0.3}
     short |= {"TOGETHER_S": 0.05, "LINGER_S": 0.1, "STOPPED_S": 0.5}
     for name, value in short.items():
         monkeypatch.setattr(control_module, name, value)
@@ -161,7 +161,7 @@ def test_a_rank_without_heartbeat_is_named_everywhere(meeting: Meeting, victim: 
     ends = on_all(ranks, lambda one: one.heartbeat("", False))
     assert [type(error) for error in ends] == [RankLost, RankLost]
     assert all(
-        str(end).startswith(f"rank {victim} on {HOST} did not answer for 1 s") for end in ends
+        str(end).startswith(f"rank {victim} on {HOST} did not answer for 2 s") for end in ends
     )
 
 
