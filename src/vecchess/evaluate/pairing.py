@@ -15,7 +15,7 @@ from typing import Annotated, Any, Self
 import pydantic
 from pydantic import Field, TypeAdapter, model_validator
 
-from vecchess.arena.match.match_openings import SHIPPED
+from vecchess.arena.match.match_openings import FURTHER_PLIES, SHIPPED
 from vecchess.arena.match.play_match import MatchResult
 from vecchess.arena.players.player_registry import is_network
 from vecchess.arena.ratings.pair_results import Count, PairCounts
@@ -59,7 +59,7 @@ class Pairing:
             self.second.identity,
             self.config.seed,
             openings_digest(self.config),
-            rules,
+            rules | {"further_plies": FURTHER_PLIES},
         ]
         text = json.dumps(facts, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:TOKEN_DIGITS]

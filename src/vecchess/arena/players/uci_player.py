@@ -235,13 +235,13 @@ class _EngineProcess:
             with self._engine.running() as engine:
                 if self._closing:
                     return _reply(request, NO_MOVE, Forfeit.CRASH)
-                limit, whole = options.limit(game.left_s), options.is_timed
+                limit = options.limit(game.left_s)
                 known = game.number if options.is_timed else object()  # another: "ucinewgame"
                 engine.prepare(game.board, known, options.timeout)
                 start = perf_counter()
                 timeout_s = options.timeout + (limit.time or game.left_s or 0.0)
                 move, evaluation = engine.play(
-                    game.board, limit, known, timeout_s, whole_game=whole
+                    game.board, limit, known, timeout_s, whole_game=options.is_timed
                 )
         except EngineFailed as error:  # the next game gets a new process
             return _reply(request, NO_MOVE, FORFEITS[error.fault])
