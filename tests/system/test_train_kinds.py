@@ -1,5 +1,6 @@
 """Objectives other than the default, and settings that ``vecchess train`` refuses."""
 
+import gzip
 import signal
 from pathlib import Path
 
@@ -48,9 +49,12 @@ def test_objectives_of_drawn_moves(tmp_path: Path, little: list[object], objecti
 
 
 def test_supervised_from_pgn(tmp_path: Path, little: list[object]) -> None:
-    pgn, run = tmp_path / "mates.pgn", tmp_path / "run"
-    pgn.write_text(PGN * 3)
+    pgn, run = tmp_path / "mates.pgn.gz", tmp_path / "run"
     options = ["--objective", "supervised", "--data", pgn, *little, "--batch-size", 16]
+    pgn.write_bytes(gzip.compress(PGN.encode()))
+    done = inside("train", *options, "--iterations", 2, "--gpus", "cpu", "--run-dir", run)
+    assert (done.returncode, "too few for 2 iterations" in done.stderr) == (2, True), done.stderr
+    pgn.write_bytes(gzip.compress(PGN.encode() * 3))
     more = ["--epochs", 8, "--iterations", 2, "--gpus", "cpu", "--eval-every", 0, "--holdout", 0.2]
     more += ["--loaders", 0]
     summary = last_json(inside("train", *options, *more, "--run-dir", run, "--json"))

@@ -27,6 +27,7 @@ from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.store.shard import write_shard
 from vecchess.store.stats import GameStats
+from vecchess.train.data.replay_window import GivenShards
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.run_copies import RunCopies
 from vecchess.train.selfplay_source import SelfplaySource
@@ -73,14 +74,14 @@ def run(tmp_path: Path) -> RunFolder:
 
 def generations(
     run: RunFolder,
-    num_reference_shards: int = 0,
+    shards: GivenShards | None = None,
     **settings: Any,
 ) -> tuple[SelfplaySource, FakeSupervisor]:
     sizes = {"positions_per_iter": SEATS * TURNS, "seats": SEATS, "batch_size": 4}
     supervisor, ranks = FakeSupervisor(run), Ranks.alone(torch.device("cpu"))
     config = build(TrainConfig, sizes | settings)
     copies = RunCopies(run, ranks)
-    source = SelfplaySource(config, copies, ranks, StopSignals(), supervisor, num_reference_shards)  # type: ignore[arg-type]
+    source = SelfplaySource(config, copies, ranks, StopSignals(), supervisor, shards)  # type: ignore[arg-type]
     return source, supervisor
 
 
@@ -134,16 +135,39 @@ def test_drawn_moves_are_learnt_from_in_their_generation(run: RunFolder) -> None
     assert plan.num_steps == round(plan.positions / 8)
 
 
-def test_reference_games_are_those_that_the_run_began_with(run: RunFolder) -> None:
-    source, _ = generations(run, 3, data=(Path("games"),), data_share=0.5)
-    again, _ = generations(run, data=(Path("games"),), data_share=0.5)
-    again.restore(json.loads(json.dumps(source.state())))
+def place_of(folder: Path, num_shards: int) -> Path:
+    """A folder of empty files that are named as shards."""
+    folder.mkdir(exist_ok=True)
+    for number in range(num_shards):
+        (folder / f"{number}.npz").touch()
+    return folder
+
+
+@pytest.mark.parametrize("of_older_run", [False, True])
+def test_reference_games_are_those_that_the_run_began_with(
+    run: RunFolder, tmp_path: Path, of_older_run: bool
+) -> None:
+    places = [place_of(tmp_path / "a", 2), place_of(tmp_path / "b", 3)]
+    began = GivenShards(places)
+    source, _ = generations(run, began, data=tuple(places), data_share=0.5)
+    state = json.loads(json.dumps(source.state()))
+    assert state["reference_shards"] == [2, 3]
+    if of_older_run:
+        state["reference_shards"] = 5
+    place_of(places[1], 7)  # the last place, so that an older run has the same games too
+    if not of_older_run:
+        place_of(places[0], 4)
+    grown = GivenShards(places)
+    again, _ = generations(run, grown, data=tuple(places), data_share=0.5)
+    again.restore(state)
     plan = again.prepare(0, 0)
     assert plan
-    assert (plan.spec(0).num_reference_shards, plan.spec(0).reference_share) == (3, 0.5)
-    compacted, _ = generations(run, 2, data=(Path("games"),), data_share=0.5)
+    assert (plan.spec(0).num_reference_shards, plan.spec(0).reference_share) == (5, 0.5)
+    assert grown.parts(0, 5) == began.parts(0, 5)
+    joined = GivenShards([place_of(tmp_path / "joined", 1), places[1]])
+    compacted, _ = generations(run, joined, data=tuple(places), data_share=0.5)
     compacted.restore(source.state())
-    assert compacted.state()["reference_shards"] == 2
+    assert compacted.state()["reference_shards"] == [1, 3]
 
 
 def test_a_run_that_goes_back_plays_nothing_twice(run: RunFolder) -> None:

@@ -82,7 +82,9 @@ def finished_games(file: Path, skip_bad: bool, counts: ImportCounts) -> Iterator
         where, result = f"{file}, line {read.line}, game {index}", _result(read)
         if fault := read.fault or _contradiction(read):
             if not skip_bad:
-                raise ConfigError(f"{where}: {fault}; --skip-bad leaves such games out")
+                raise ConfigError(
+                    f"{where}: {fault}; 'vecchess gather pgn --skip-bad' leaves such games out"
+                )
             counts.bad += 1
             counts.first_bad = counts.first_bad or f"{where}: {fault}"
         elif not read.moves:
@@ -99,8 +101,8 @@ def finished_games(file: Path, skip_bad: bool, counts: ImportCounts) -> Iterator
 
 
 def is_pgn(file: Path) -> bool:
-    """Whether ``file`` is named as PGN, compressed or not."""
-    return ".pgn" in (suffix.lower() for suffix in file.suffixes[-2:])
+    """Whether ``file`` is named as PGN, compressed or not, and is no folder."""
+    return ".pgn" in (suffix.lower() for suffix in file.suffixes[-2:]) and not file.is_dir()
 
 
 def _result(read: PgnGame) -> str:

@@ -156,6 +156,13 @@ def kept_data(places: Sequence[Path], folder: Path) -> tuple[Path, ...]:
     )
 
 
+def forget_imports(places: Sequence[Path], folder: Path) -> None:
+    """Remove what ``import_data`` made for a start that ended before the run: a file may hold other
+    games now."""
+    for out in set(shard_folders(places, folder)) - set(places):
+        remove_folder(out)
+
+
 def _shard_folder(index: int, place: Path, folder: Path) -> Path:
     return folder / f"{index}-{place.stem}" if is_pgn(place) else place
 

@@ -44,6 +44,7 @@ from vecchess.train.data.replay_window import GivenShards, ManifestShards
 from vecchess.train.data.value_targets import SampleRules
 from vecchess.train.dataset_source import (
     DatasetSource,
+    forget_imports,
     import_data,
     kept_data,
     shard_folders,
@@ -258,7 +259,7 @@ def _open_trainer(
         else:
             display = ProgressDisplay(console, quiet)
             player = _open_player(stack, trainer, devices, display)
-            source = SelfplaySource(config, copies, ranks, stop, player, len(data or ()))
+            source = SelfplaySource(config, copies, ranks, stop, player, data)
     return trainer, source
 
 
@@ -278,7 +279,7 @@ def _recorded_games(
     config: TrainConfig, copies: RunCopies, ranks: Ranks, reporter: TrainReporter
 ) -> GivenShards:
     """The games of ``--data``. Rank 0 imports PGN files, and sends them to other machines."""
-    folder = copies.run.path / "data"
+    folder = _imports_of(copies.run)
     if ranks.is_main:
         import_data(config.data, folder, reporter.report_line)
     ranks.barrier()
@@ -309,6 +310,7 @@ def _open_run(
             stack.enter_context(metrics_endpoint(*address, lambda: status.facts))
             if not (resume and has_pins(run)):
                 pin_run(run, config)
+                forget_imports(config.data, _imports_of(run))
             lines = note_start(run, config)
             if cost.total() is None:
                 lines.append(f"{STATUS_FILE} does not tell what the run has cost so far")
@@ -323,8 +325,13 @@ def _with_kept_files(config: TrainConfig, run: RunFolder) -> TrainConfig:
     """``config`` with what the run has kept in place of the files that it names."""
     if not has_pins(run):
         return config
-    data = kept_data(config.data, run.path / "data")
+    data = kept_data(config.data, _imports_of(run))
     return pinned(run, config).model_copy(update={"data": data})
+
+
+def _imports_of(run: RunFolder) -> Path:
+    """Where games of PGN files are kept."""
+    return run.path / "data"
 
 
 def _check(config: TrainConfig, folder: Path, devices: list[Device], resume: bool) -> None:

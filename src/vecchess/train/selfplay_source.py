@@ -9,6 +9,8 @@ the games played, and sends them to other machines.
 
 from typing import Any
 
+import numpy as np
+
 from vecchess.config import TrainConfig
 from vecchess.fleet.fleet_run import GamesRefuted
 from vecchess.inference.source import find
@@ -21,7 +23,7 @@ from vecchess.store.manifest import Manifest
 from vecchess.store.seating import Seating
 from vecchess.store.stats import GameStats
 from vecchess.train.data.batch_spec import BatchSpec, IterationPlan
-from vecchess.train.data.replay_window import window_size
+from vecchess.train.data.replay_window import GivenShards, window_size
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.executor import GenerationPlayer
 from vecchess.train.run_copies import RunCopies
@@ -44,16 +46,13 @@ class SelfplaySource:
         ranks: Ranks,
         stop: StopSignals,
         player: GenerationPlayer | None,
-        num_reference_shards: int = 0,
+        data: GivenShards | None = None,
     ) -> None:
-        """Only rank 0 has a ``player``.
-
-        ``num_reference_shards``: shards of reference games to mix in.
-        """
+        """Only rank 0 has a ``player``. ``data``: recorded games to mix in."""
         self._config, self._copies, self._ranks = config, copies, ranks
         self._run = copies.run
         self._stop, self._player = stop, player
-        self._num_reference_shards = num_reference_shards
+        self._data = data or GivenShards([])
         self._seating = Seating.of(config)
         self._history: list[int] = []
         """Positions to learn from of each generation."""
@@ -82,12 +81,12 @@ class SelfplaySource:
         return self._plan(played, steps_before)
 
     def state(self) -> dict[str, Any]:
-        """Positions of every generation, the number of reference shards, the newest network, and
-        the one of an iteration that is begun ahead."""
+        """Positions of every generation, the number of shards of each place of ``--data``, the
+        newest network, and the one of an iteration that is begun ahead."""
         newest = latest_net(self._run)
         return {
             "history": self._history,
-            "reference_shards": self._num_reference_shards,
+            "reference_shards": self._data.counts,
             "latest": [newest.name, newest.sha256],
             "nets": [[iteration, name] for iteration, name in self._nets.items()],
         }
@@ -96,10 +95,13 @@ class SelfplaySource:
         """Resume after the generations of ``state``."""
         # older runs have the number of machines beside each
         self._history = [each[0] if type(each) is list else each for each in state["history"]]
-        before, now = state["reference_shards"], self._num_reference_shards
-        if not all(type(num) is int and num >= 0 for num in [*self._history, before]):
+        counts = state["reference_shards"]
+        if type(counts) is int:  # of all places together, in older runs
+            ends = np.minimum(np.cumsum([0, *self._data.counts]), counts)
+            counts = np.diff(ends).tolist()
+        if not all(type(num) is int and num >= 0 for num in [*self._history, *counts]):
             raise ValueError("a number of positions or shards is none")
-        self._num_reference_shards = min(before, now) if now else before  # fewer: compacted
+        self._data.keep_first(counts)
         self._nets = {int(iteration): str(name) for iteration, name in state.get("nets", [])}
         latest, config = state.get("latest"), self._config
         if self._player is None or not latest:
@@ -184,7 +186,7 @@ class SelfplaySource:
                 in_epochs=config.is_on_policy,
                 mirror=config.mirror,
                 reference_share=config.data_share if config.data else 0.0,
-                num_reference_shards=self._num_reference_shards,
+                num_reference_shards=len(self._data),
             )
 
         facts = self._facts(played, oldest)

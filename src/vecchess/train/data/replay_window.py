@@ -4,7 +4,7 @@ Its content is a function of which shards are asked for, not of when: every rank
 same shards draws from the same positions.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,18 +81,28 @@ class GivenShards:
 
     def __init__(self, places: list[Path]) -> None:
         """Raises ConfigError where a place holds no games."""
-        self._shards = find_shards(places)
+        self._places = [find_shards([place]) for place in places]
+
+    @property
+    def counts(self) -> list[int]:
+        """The number of shards of each place."""
+        return [len(shards) for shards in self._places]
+
+    def keep_first(self, counts: Sequence[int]) -> None:
+        """Leave out what each place has beyond so many shards: they were added later."""
+        self._places = [shards[:count] for shards, count in zip(self._places, counts, strict=True)]
 
     def __len__(self) -> int:
         """The number of shards."""
-        return len(self._shards)
+        return sum(self.counts)
 
     def parts(self, first: int, end: int) -> list[ShardPart]:
         """Shards ``first`` to ``end`` - 1, in the order of the places. Raises DataError where there
         are fewer."""
-        if end > len(self._shards):
-            raise DataError(f"there are {len(self._shards)} shards, not {end}")
-        return [ShardPart(shard) for shard in self._shards[first:end]]
+        shards = [shard for place in self._places for shard in place]
+        if end > len(shards):
+            raise DataError(f"there are {len(shards)} shards, not {end}")
+        return [ShardPart(shard) for shard in shards[first:end]]
 
 
 ShardSource = ManifestShards | GivenShards
