@@ -311,8 +311,8 @@ class Manifest:
         if missing:
             raise FileUnreadable(
                 f"{self.folder} lacks {len(missing)} of the shards that {MANIFEST_NAME} lists, "
-                f"{missing[0]} among them: put them back, or, to have their games played again, "
-                "remove their lines"
+                f"{missing[0]} among them: put them back; or, of self-play, remove their lines to "
+                "have their games played again, of a training put empty files in their places"
             )
 
     def adopt(

@@ -208,6 +208,12 @@ def test_a_run_comes_back_from_its_url(place: str, tmp_path: Path) -> None:
     before = tree(store)
     again.push()
     assert tree(store) == before
+    unneeded = list((tmp_path / "learner" / "cuts").glob("b*"))
+    for cut in unneeded:
+        cut.unlink()
+    RunMirror(store, tmp_path / "learner").begin(resume=True)
+    assert unneeded
+    assert not any(cut.exists() for cut in unneeded), "a learner has removed them"
 
 
 def test_a_bucket_holds_a_run(s3_place: str, tmp_path: Path) -> None:

@@ -143,27 +143,33 @@ class RunMirror:
         kept = set(self.store.names(f"{CUTS}/")) if with_cuts else set()
         wanted = []  # file, whether its shard is lacking, whether its cut
         for each in entries:
-            cut, block = f"{CUTS}/{each.file}", BlockName.of_file(each.file)
-            has_cut = with_cuts and bool(each.cut) and (block is not None or cut in kept)
-            lacks = not self._has(f"games/{each.file}", ""), has_cut and not self._has(cut, "")
-            if any(lacks):
-                wanted.append((each.file, *lacks))
+            cut, lacks_shard = f"{CUTS}/{each.file}", not self._has(f"games/{each.file}", "")
+            if BlockName.of_file(each.file) is None:
+                lacks_cut = cut in kept and not self._has(cut, "")
+            else:  # beside its shard it is gone because no checkpoint needs it
+                lacks_cut = with_cuts and lacks_shard
+            lacks_cut = lacks_cut and bool(each.cut)
+            if lacks_shard or lacks_cut:
+                wanted.append((each.file, lacks_shard, lacks_cut))
         return all(self._each(lambda file: self._pull_shard(*file), wanted))
 
     def _pull_shard(self, file: str, lacks_shard: bool, lacks_cut: bool) -> bool:
-        """Get a shard, its cut or both; False where there is none any more."""
-        name, parts = BlockName.of_file(file), list[bytes | None]()
-        if name is not None:
-            data = self.store.get(name.object)
-            parts = [None, None] if data is None else [*unpack_block(name.object, data)]
-        else:
-            parts = [self.store.get(f"games/{file}") if lacks_shard else b""]
-            parts.append(self.store.get(f"{CUTS}/{file}") if lacks_cut else b"")
-        for folder, data in zip(("games", CUTS), parts, strict=True):
-            if data is None:
-                return False
-            if data and (lacks_shard if folder == "games" else lacks_cut):
-                self._write(f"{folder}/{file}", data, "")
+        """Get a shard, its cut or both; False where there is none any more.
+
+        The cut is written first: so a kill leaves no shard without the cut that it came with.
+        """
+        name, shard, cut = BlockName.of_file(file), None, None
+        if name is None:
+            shard = self.store.get(f"games/{file}") if lacks_shard else b""
+            cut = self.store.get(f"{CUTS}/{file}") if lacks_cut else b""
+        elif (data := self.store.get(name.object)) is not None:
+            shard, cut = unpack_block(name.object, data)
+        if shard is None or cut is None:
+            return False
+        if lacks_cut and cut:
+            self._write(f"{CUTS}/{file}", cut, "")
+        if lacks_shard and shard:
+            self._write(f"games/{file}", shard, "")
         return True
 
     def refresh(self, with_shards: bool) -> None:
