@@ -54,6 +54,14 @@ def test_games_are_seeded_and_go_on_where_they_stopped(engine, tmp_path) -> None
         gather_engine_games(settings(engine, seed=6), tmp_path / "parts")
 
 
+def test_a_name_that_cannot_be_printed_does_no_harm(engine, tmp_path) -> None:
+    file = tmp_path / "engine.py"
+    file.write_text(file.read_text().replace("id name Alpha", "id name \\t Alpha\\xa0"))
+    facts = gather_engine_games(settings(engine, games=1), tmp_path / "out")
+    assert facts["engine"] == "Alpha betical"
+    assert read_games([tmp_path / "out"]).nets == ("Alpha betical",)
+
+
 def test_games_begin_with_the_openings_in_turn(engine, tmp_path) -> None:
     fens = ["8/8/8/4k3/8/8/8/K6Q w - - 0 1", "7k/5K2/8/6Q1/8/8/8/8 b - - 0 1"]
     file = tmp_path / "endgames.epd"
