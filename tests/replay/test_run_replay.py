@@ -14,6 +14,7 @@ from tests.store.games import made_up
 from vecchess.config import SelfplayConfig
 from vecchess.errors import ConfigError, DataError, NetworkError, VecchessError
 from vecchess.evaluate.calibrate_exits import play_here
+from vecchess.replay import replayer
 from vecchess.replay.run_replay import replay_game, verify_games
 from vecchess.runtime import devices
 from vecchess.selfplay.worker.networks import store_net
@@ -190,7 +191,9 @@ def test_games_from_before_there_were_fingerprints(run: RunFolder, genuine: Game
     assert [told["ply"] for told in verify(again)["differences"]] == [6]
 
 
-def test_games_of_several_networks(run: RunFolder, genuine: GameRecords) -> None:
+def test_games_of_several_networks(
+    run: RunFolder, genuine: GameRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As training leaves them: each generation by a network of its own."""
     record(run, genuine.take(np.arange(4)))
     later = played(run, DRAWN, tiny(1), 6).take(np.array([4, 5]))
@@ -200,6 +203,12 @@ def test_games_of_several_networks(run: RunFolder, genuine: GameRecords) -> None
     facts = verify(run)
     assert facts["identical"] == 6
     assert facts["networks"] == {tiny().sha256: 4, tiny(1).sha256: 2}
+    (run.nets / f"{tiny(1).sha256[:16]}.safetensors").rename(run.nets / "run-s9-d9.safetensors")
+    read: list[str] = []
+    hash_of = replayer._sha256
+    monkeypatch.setattr(replayer, "_sha256", lambda net: read.append(net.text) or hash_of(net))
+    assert len(replayer.find_networks(run, dict.fromkeys(facts["networks"], np.arange(1)))) == 2
+    assert len(read) == len(set(read)) == 2, "each file is read once"
     assert replayed(run, 5)["net"] == tiny(1).sha256
 
 

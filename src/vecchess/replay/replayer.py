@@ -229,17 +229,21 @@ def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[
         if len(net) != SHA256_DIGITS:
             raise NetworkError(f"{net} played games of {run.path}: that is not a network of ours")
     began = _source_of(run)
-    kept = nets_in(run.nets)
-    for net in missing:
-        # those named by the hash first, so that most need not be read
-        files = sorted(kept, key=lambda file: not net.startswith(file.stem))
-        file = next((file for file in files if _sha256(began.with_weights_of(file)) == net), None)
-        if file is None:
-            raise NetworkError(
-                f"{run.nets} has no network {net[:16]}, which played {len(wanted[net]):,} of the "
-                "games to play again: put its file back"
-            )
-        files_of[net] = began.with_weights_of(file).text
+    # those named by a hash first, so that most need not be read
+    files = sorted(
+        nets_in(run.nets), key=lambda file: not any(net.startswith(file.stem) for net in missing)
+    )
+    for file in files:
+        if wanted.keys() <= files_of.keys():
+            break
+        source = began.with_weights_of(file)
+        if (net := _sha256(source)) in wanted:
+            files_of.setdefault(net, source.text)
+    for net in (net for net in missing if net not in files_of):
+        raise NetworkError(
+            f"{run.nets} has no network {net[:16]}, which played {len(wanted[net]):,} of the "
+            "games to play again: put its file back"
+        )
     return files_of
 
 

@@ -10,9 +10,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -217,8 +218,9 @@ class LoaderThreads:
 
     def close(self) -> None:
         """End the threads; calls that wait are dropped, and one that hangs is left behind."""
-        while not self._tasks.empty():
-            self._tasks.get()
+        with suppress(Empty):
+            while True:
+                self._tasks.get_nowait()
         for _ in self._threads:
             self._tasks.put(None)
         until = time.monotonic() + END_S
