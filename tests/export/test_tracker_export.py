@@ -14,14 +14,16 @@ from vecchess.store.metrics import METRICS_FILE, MetricsLog
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run's folder with four lines of measurements, one of them without a number."""
+    """A training's folder with six lines of measurements, one of them without a number."""
     folder = tmp_path / "first"
     folder.mkdir()
     log = MetricsLog(folder)
-    log.write("load", 0, 0, 0, {"games": 7, "plies_per_s": 512.5, "verdict": "starved"})
+    log.write("load", 1, 0, 0, {"games": 7, "plies_per_s": 512.5, "verdict": "starved"})
+    log.write("play", 1, 0, 0, {"games": 9})
     log.write("learn", 1, 20, 640, {"loss": 2.5, "spikes": {"heads": 0.25}, "lr": float("nan")})
-    match = {"player": "policy", "opponent": "net:a?x=1 b", "score": [0.5, 0.4], "elo": 12.0}
-    log.write("eval", 1, 20, 640, match)
+    for player, opponent in (("policy", "random"), ("net:a?x=1 b", "random")):
+        match = {"player": player, "opponent": opponent, "score": 0.5, "elo": 12.0, "wins": 3}
+        log.write("eval", 1, 20, 640, match)
     log.write("note", 1, 20, 640, {"text": "nothing"})
     log.close()
     return folder
@@ -53,21 +55,31 @@ class FakeRun:
         self.calls.append(("finish",))
 
 
-TAG = "eval/policy-net:a?x=1_b/elo"
+OWN = {"eval/elo/net:a?x=1_b-random": 12.0, "eval/score/net:a?x=1_b-random": 0.5}
+OWN_AND_HEADLINE = OWN | {"eval/elo": 12.0}
 
 
 def test_points_have_the_tags_and_steps_of_tensorboard(run: Path) -> None:
     points = [(one.values, one.step) for one in run_points(run)]
     assert points == [
-        ({"selfplay/games": 7.0, "selfplay/plies_per_s": 512.5}, 7),
+        ({"selfplay/games": 9.0}, 0),
         ({"train/loss": 2.5, "train/spikes/heads": 0.25}, 20),
-        ({TAG: 12.0}, 20),
+        ({"eval/elo/policy-random": 12.0, "eval/score/policy-random": 0.5}, 20),
+        (OWN_AND_HEADLINE, 20),
     ]
+
+
+def test_the_load_of_selfplay_alone_is_logged_by_its_games(tmp_path: Path) -> None:
+    log = MetricsLog(tmp_path)
+    log.write("load", 0, 0, 0, {"games": 7, "plies_per_s": 512.5})
+    log.close()
+    [points] = run_points(tmp_path)
+    assert (points.values, points.step) == ({"selfplay/games": 7, "selfplay/plies_per_s": 512.5}, 7)
 
 
 def test_trackio(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, "trackio", init=(made := FakeRun()).init)
-    assert export_tracker(run, "trackio", "chess") == 5
+    assert export_tracker(run, "trackio", "chess") == 8
     assert made.calls[0] == ("init", {"project": "chess", "name": "first", "embed": False})
     assert made.calls[2] == ("log", {"train/loss": 2.5, "train/spikes/heads": 0.25}, 20)
     assert made.calls[-1] == ("finish",)
@@ -77,12 +89,12 @@ def test_wandb_is_offline_and_has_an_axis_for_each_group(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake(monkeypatch, "wandb", init=(made := FakeRun()).init)
-    assert export_tracker(run, "wandb", "chess") == 5
+    assert export_tracker(run, "wandb", "chess") == 8
     assert made.calls[0][1]["mode"] == "offline"
     assert made.calls[0][1]["dir"] == str(run)
     axes = [call[1:] for call in made.calls if call[0] == "axis"]
     assert axes == [(f"{group}/*", f"{group}/step") for group in ("selfplay", "train", "eval")]
-    assert ("log", {TAG: 12.0, "eval/step": 20}, None) in made.calls
+    assert ("log", OWN_AND_HEADLINE | {"eval/step": 20}, None) in made.calls
     assert made.calls[-1] == ("finish",)
 
 
@@ -112,10 +124,18 @@ def test_mlflow(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entities = SimpleNamespace(Metric=lambda *given: given)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     fake(monkeypatch, "mlflow", MlflowClient=Client, entities=entities)
-    assert export_tracker(run, "mlflow", "chess") == 5
+    assert export_tracker(run, "mlflow", "chess") == 8
     assert calls[0] == ("uri", f"sqlite:///{(run / 'mlflow.db').resolve()}")
     assert calls[1] == ("run", "id of chess", "first")
-    assert calls[4] == ("log", "r", [("eval/policy-net:a_x_1_b/elo", 12.0, 20)])
+    assert calls[5] == (
+        "log",
+        "r",
+        [
+            ("eval/elo/net:a_x_1_b-random", 12.0, 20),
+            ("eval/score/net:a_x_1_b-random", 0.5, 20),
+            ("eval/elo", 12.0, 20),
+        ],
+    )
     assert calls[-1] == ("end", "r")
 
 
@@ -143,7 +163,7 @@ def test_what_cannot_be_logged(run: Path, tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_damaged_log_is_one_line(run: Path, line: str) -> None:
     with (run / METRICS_FILE).open("a") as log:
         log.write(f"{line}\n")
-    with pytest.raises(DataError, match=r"^line 5 of .*metrics\.jsonl is damaged: "):
+    with pytest.raises(DataError, match=r"^line 7 of .*metrics\.jsonl is damaged: "):
         export_tracker(run, "trackio", "chess")
 
 

@@ -6,6 +6,7 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from vecchess.store.metrics import (
     MetricsLog,
     TensorboardFile,
     is_plotted,
+    plotted_match,
     read_metrics,
     scalars,
     thinned,
@@ -209,3 +211,19 @@ def test_tensorboard_gets_fewer_points_the_longer_a_run_goes_on() -> None:
     assert plotted[:4096] == list(range(4096))
     assert [b - a for a, b in pairwise(plotted)][-1] == 16
     assert len(plotted) < 6 * 4096
+
+
+def match(player: str, opponent: str) -> dict[str, Any]:
+    return {"player": player, "opponent": opponent, "elo": 12.5, "score": 0.52, "games": 100}
+
+
+@pytest.mark.parametrize(("player", "opponent"), [("policy", "random"), ("gumbel 16", "greedy")])
+def test_each_pairing_has_tags_of_its_own(player: str, opponent: str) -> None:
+    name = f"{player}-{opponent}".replace(" ", "_")
+    wanted = {f"elo/{name}": 12.5, f"score/{name}": 0.52}
+    assert plotted_match(match(player, opponent), best="gumbel 16") == wanted
+
+
+def test_the_strongest_player_against_random_moves_is_the_networks_elo() -> None:
+    assert plotted_match(match("gumbel 16", "random"), best="gumbel 16")["elo"] == 12.5
+    assert plotted_match(match("policy", "random"), best="policy")["elo"] == 12.5

@@ -19,7 +19,14 @@ from typing import Any, NamedTuple
 
 from vecchess.errors import ConfigError, DataError
 from vecchess.safe_parse import clip_line
-from vecchess.store.metrics import METRICS_FILE, TAG_OF_KIND, THROUGHPUT, read_metrics, scalars
+from vecchess.store.metrics import (
+    METRICS_FILE,
+    TAG_OF_KIND,
+    THROUGHPUT,
+    plotted_match,
+    read_metrics,
+    scalars,
+)
 
 HEAD = ("schema", "kind", "iteration", "step", "samples", "time_unix")
 """Keys of a line that are no measurements."""
@@ -64,36 +71,35 @@ def export_tracker(run: Path, tracker: str, project: str) -> int:
 
 
 def run_points(run: Path) -> Iterator[Points]:
-    """The points of each line of a run's log, in order; lines without a number are left out.
+    """The points of each line of a run's log, in order; lines without a number are left out, and
+    those of a training's load, as TensorBoard does: they count games, not updates.
 
     Raises DataError for a damaged line.
     """
-    for number, line in enumerate(read_metrics(run), 1):
+    lines = read_metrics(run)
+    is_training = any(line.get("kind") != THROUGHPUT for line in lines)
+    matches = (line for line in lines if line.get("kind") == "eval")
+    best = {str(line.get("iteration")): str(line.get("player")) for line in matches}
+    for number, line in enumerate(lines, 1):
         try:
-            points = _points(line)
+            points = _points(line, best)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             where = f"line {number} of {run / METRICS_FILE}"
             reason = f"{type(error).__name__}: {error}"
             raise DataError(clip_line(f"{where} is damaged: {reason}")) from None
-        if points.values:
+        if points.values and not (is_training and line["kind"] == THROUGHPUT):
             yield points
 
 
-def _points(line: Mapping[str, Any]) -> Points:
-    """The numbers of a line, none perhaps."""
+def _points(line: Mapping[str, Any], best: Mapping[str, str]) -> Points:
+    """The numbers of a line, none perhaps; ``best``: the last player of each iteration."""
     kind = str(line["kind"])
     group = TAG_OF_KIND.get(kind, kind)
     step = line["games"] if kind == THROUGHPUT else line["step"]
     facts = {name: value for name, value in line.items() if name not in HEAD}
-    values = dict(scalars(_tag(group, line), facts))
-    return Points(group, values, int(step), float(line["time_unix"]))
-
-
-def _tag(group: str, line: Mapping[str, Any]) -> str:
-    """The tag before a line's names: with the players, where it is a match."""
-    if "player" in line and "opponent" in line:
-        return f"{group}/{line['player']}-{line['opponent']}".replace(" ", "_")
-    return group
+    if kind == "eval":
+        facts = plotted_match(facts, best[str(line["iteration"])])
+    return Points(group, dict(scalars(group, facts)), int(step), float(line["time_unix"]))
 
 
 def find_tracker(tracker: str) -> Callable[[Path, str], AbstractContextManager[LogPoints]]:

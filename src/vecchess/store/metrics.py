@@ -49,6 +49,8 @@ POINTS_EACH = 4096
 """TensorBoard gets so many points of a kind in full, then every second, every fourth, and so on."""
 TAG_OF_KIND = {"learn": "train", "play": "selfplay", THROUGHPUT: "selfplay"}
 """Prefix of TensorBoard's tags for a kind of line; other kinds keep their names."""
+ZERO_ELO = "random"
+"""The opponent that a network's Elo is told against: random moves are 0 Elo on the ladder."""
 
 
 class MetricsLog:
@@ -222,6 +224,19 @@ def scalars(tag: str, values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         ):
             yield f"{tag}/{name}", float(value)
+
+
+def plotted_match(match: Mapping[str, Any], best: str) -> dict[str, Any]:
+    """TensorBoard's values of a match, by player and opponent: "eval/elo/policy-greedy".
+
+    "eval/elo" itself is the player ``best``, the last of an iteration, against ``ZERO_ELO``.
+    """
+    player, opponent = match["player"], match["opponent"]
+    name = f"{player}-{opponent}".replace(" ", "_")
+    plotted = {f"{key}/{name}": match[key] for key in ("elo", "score")}
+    if (player, opponent) == (best, ZERO_ELO):
+        plotted["elo"] = match["elo"]
+    return plotted
 
 
 def _is_later(line: bytes, after: tuple[int, int]) -> bool:

@@ -13,13 +13,13 @@ from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.reporting import as_clock
 from vecchess.selfplay.supervisor.status_view import match_line, metric_figures, show_status
 from vecchess.selfplay.worker.networks import PublishedNet
-from vecchess.store.metrics import THROUGHPUT, MetricsLog
+from vecchess.store.metrics import THROUGHPUT, MetricsLog, plotted_match
 from vecchess.store.status_file import State, StatusWriter
 from vecchess.train.data.batch_spec import IterationPlan
 from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.run_cost import RunCost
 from vecchess.train.step.learner import Learner
-from vecchess.train.training_matches import OPPONENTS, own_players
+from vecchess.train.training_matches import own_players
 
 RATIOS = ("ratio_error", "clipped", "acting_error")
 """Figures of probability ratios. Before anything was learnt from a generation PPO's first two are
@@ -247,19 +247,6 @@ class TrainReporter:
     ) -> None:
         if self.log is not None and (learner := self._learner) is not None:
             self.log.write(kind, self._iteration, learner.steps, learner.samples, facts, plotted)
-
-
-def plotted_match(match: dict[str, Any], best: str) -> dict[str, Any]:
-    """TensorBoard's values of a match, by player and opponent: "eval/elo/policy-greedy".
-
-    "eval/elo" itself is the player ``best`` against random moves, which are 0 Elo on the ladder.
-    """
-    player, opponent = match["player"], match["opponent"]
-    name = f"{player}-{opponent}".replace(" ", "_")
-    plotted = {f"{key}/{name}": match[key] for key in ("elo", "score")}
-    if (player, opponent) == (best, OPPONENTS[0]):
-        plotted["elo"] = match["elo"]
-    return plotted
 
 
 def ratios_line(title: str, ratios: dict[str, float]) -> str:

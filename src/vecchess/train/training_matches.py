@@ -46,11 +46,12 @@ from vecchess.runtime.devices import Device
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.worker.networks import latest_net, save_playable
 from vecchess.spec import Spec
+from vecchess.store.metrics import ZERO_ELO
 from vecchess.store.run_folder import RunFolder
 from vecchess.train.distributed.control import has_ended, in_thread
 from vecchess.train.distributed.ranks import Ranks
 
-OPPONENTS = ("random", "greedy")
+OPPONENTS = (ZERO_ELO, "greedy")
 RANDOM_PLIES = 6
 """Random plies at the start: otherwise deterministic players would repeat one game."""
 CANDIDATE = "candidate.safetensors"
