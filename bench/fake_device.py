@@ -145,6 +145,11 @@ class FakeBackend:
         return self._inner.time_steps
 
     @property
+    def steps_at_once(self) -> int:
+        """Of the backend that answers."""
+        return getattr(self._inner, "steps_at_once", 1)
+
+    @property
     def policy_scale(self) -> float:
         """See ``Backend.policy_scale``."""
         return self._inner.policy_scale

@@ -17,6 +17,7 @@ class Backend(Protocol):
     logit after t steps = accumulator / t * scale.
 
     A backend may have these besides, for meters and tuning:
+        steps_at_once     most time steps of a slot in one call of ``advance``; 1 without it
         kernel_ns         time in ns that the network was computed, by the device's own clock
         late_steps        steps that slots were occupied after they had settled, summed over slots,
                           where they are reported late

@@ -173,6 +173,7 @@ def _begun(steps: int, **sizes: object) -> CudaBackend:
 @pytest.mark.thorough
 def test_two_steps_a_launch_leave_the_same_state() -> None:
     one, two = (_begun(steps, blocks=2, time_steps=4) for steps in (1, 2))
+    assert (one.steps_at_once, two.steps_at_once) == (1, 2)
     for backend in (one, one, two):
         backend.advance()
     for name in ("membranes", "value_membranes", "policy", "wdl", "best_move", "steps", "busy"):

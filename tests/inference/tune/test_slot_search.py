@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from bench.fake_device import FakeBackend
 
+from tests.inference.requests import ask
 from tests.inference.timed_device import NO_LIMITS, Device, Stepping, T
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import ConfigError, DeviceError
@@ -18,6 +19,7 @@ from vecchess.inference.tune.slot_search import (
     measure_counts,
 )
 from vecchess.snn.initialise import new_network
+from vecchess.snn.integer.integer_net import ExitRule
 from vecchess.snn.presets import NetConfig
 
 
@@ -29,6 +31,34 @@ def test_speed_and_latency_are_those_of_the_device() -> None:
     assert rung.latency_ms == pytest.approx(1e3 * T * step_s)
     assert rung.positions_per_s == pytest.approx(200 / T / step_s, rel=0.02)
     assert (rung.slots, rung.nbytes) == (200, 3000)
+
+
+@pytest.mark.parametrize(("steps_at_once", "num_calls"), [(2, 2), (3, 2), (4, 1)])
+def test_latency_is_that_of_the_calls_a_position_takes(steps_at_once: int, num_calls: int) -> None:
+    class Several(Stepping):
+        def advance(self) -> None:
+            for _ in range(steps_at_once):
+                done = self.settled()
+                super().advance()
+                self._done = np.union1d(done, self._done)
+
+    device = Device(fixed_s=1e-3, each_s=0.0)
+    inner = Several(8)
+    inner.steps_at_once = steps_at_once
+    rung = measure_backend(device.around(inner), Requests.empty(7, 1), clock=lambda: device.seconds)
+    assert rung.latency_ms == pytest.approx(num_calls)
+    assert rung.positions_per_s == pytest.approx(8 / (num_calls * 1e-3), rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["cpu", "reference"])
+def test_a_backend_takes_so_many_steps_in_a_call(name: str) -> None:
+    config = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=4)
+    network = new_network(config, 1, random_positions(16, 1)[0])
+    backend = open_backend(name, network, 2, ExitRule.never())
+    requests = ask(2)
+    backend.admit(np.arange(2, dtype=np.int32), requests, np.arange(2, dtype=np.int32))
+    backend.advance()
+    assert requests.steps.tolist() == 2 * [getattr(backend, "steps_at_once", 1)]
 
 
 def test_a_device_whose_answers_come_a_step_late() -> None:

@@ -208,6 +208,11 @@ class CpuBackend(HostBackend):
         self._threads = KernelThreads(net, rule, threads, dense)
 
     @property
+    def steps_at_once(self) -> int:
+        """T: a call answers all slots."""
+        return self.time_steps
+
+    @property
     def kernel_ns(self) -> int:
         """Time spent in compiled kernels so far."""
         return self._threads.kernel_ns

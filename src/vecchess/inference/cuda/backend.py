@@ -166,6 +166,11 @@ class CudaBackend:
         self._set_scales(net)
 
     @property
+    def steps_at_once(self) -> int:
+        """Time steps of a launch, as the tile is."""
+        return self.tile.steps
+
+    @property
     def kernel_ns(self) -> int:
         """Time the device took so far, for steps that are finished."""
         return self._streams.busy_ns

@@ -8,6 +8,7 @@ Decision 42.
 """
 
 import gc
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from time import perf_counter
@@ -151,9 +152,10 @@ def measure_backend(
         stream.run(1, 0.0, clock)  # so that the slots are at different steps
     stream.run(2 * backend.time_steps, 0.0, clock)
     windows = [stream.run(2 * backend.time_steps, WINDOW_S, clock) for _ in range(NUM_WINDOWS)]
-    speed, step_s = max(windows)
+    speed, call_s = max(windows)
+    num_calls = math.ceil(backend.time_steps / getattr(backend, "steps_at_once", 1))
     nbytes = (nbytes_of or backend_nbytes)(backend)
-    return Rung(backend.num_slots, speed, 1e3 * backend.time_steps * step_s, nbytes)
+    return Rung(backend.num_slots, speed, 1e3 * num_calls * call_s, nbytes)
 
 
 class _Stream:
@@ -177,24 +179,24 @@ class _Stream:
             getattr(self._requests, name)[rows] = getattr(self._questions, name)[which]
         self._engine.submit(rows)
 
-    def run(self, least_steps: int, least_s: float, clock: Clock) -> tuple[float, float]:
-        """Positions/s and seconds a step, over at least so many steps and seconds.
+    def run(self, least_calls: int, least_s: float, clock: Clock) -> tuple[float, float]:
+        """Positions/s and seconds a call, over at least so many calls and seconds.
 
         The time to write questions is left out, as in play the movers' threads do that; but not
         where the device works on meanwhile, or it would seem faster than it is.
         """
-        steps = answered = 0
+        calls = answered = 0
         spent = left_out = 0.0
         start = clock()
-        while steps < least_steps or spent < least_s:
+        while calls < least_calls or spent < least_s:
             rows = self._engine.step()
             stepped = clock()
             self.ask(rows)
             left_out += 0.0 if self._is_asynchronous else clock() - stepped
             spent = clock() - start - left_out
             answered += len(rows)
-            steps += 1
-        return answered / max(spent, 1e-9), spent / steps
+            calls += 1
+        return answered / max(spent, 1e-9), spent / calls
 
 
 def _expected_nbytes(rungs: list[Rung], slots: int) -> float:
