@@ -170,6 +170,20 @@ def test_a_file_named_by_its_hash_is_not_rewritten(folder: Path, network: Intege
     assert run(folder, f"run/nets/{file.name}", out=folder / "out.safetensors")["sha256"]
 
 
+@pytest.mark.parametrize("place", ["nets/x-s20-d64.safetensors", "inputs/net/mine.safetensors"])
+def test_what_a_run_keeps_is_not_rewritten(place: str, folder: Path, network: IntegerNet) -> None:
+    file = folder / "run" / place
+    file.parent.mkdir(parents=True)
+    save_net(network, file)
+    (folder / "run" / "config.toml").touch()
+    (folder / "link.safetensors").symlink_to(file)
+    for name in (f"run/{place}", "link.safetensors"):
+        with pytest.raises(ConfigError, match=r"is kept by the run .*/run, .*: add --out FILE$"):
+            run(folder, name, positions=100)
+    assert load_net(file).sha256 == network.sha256
+    assert run(folder, f"run/{place}", out=folder / "out.safetensors", positions=100)["sha256"]
+
+
 def test_games_are_played_where_none_are_given(folder: Path, network: IntegerNet) -> None:
     said = StringIO()
     facts = calibrate(

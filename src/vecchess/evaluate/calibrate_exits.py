@@ -34,6 +34,7 @@ from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.replay_positions import ReplayedPositions, replay_positions
+from vecchess.store.run_folder import RunFolder
 from vecchess.store.sources import read_games
 from vecchess.store.targets import lay_out_targets
 
@@ -59,7 +60,7 @@ class CalibrationPlan:
     nats_per_doubling: float = NATS_PER_DOUBLING
     """What answers in half the time are worth."""
     out: Path | None = None
-    """File to write; None replaces the network's own."""
+    """File to write; None replaces the network's own, unless it is a run's."""
 
 
 def calibrate(
@@ -115,6 +116,10 @@ def _destination(net: Path, network: IntegerNet, out: Path | None) -> Path:
         if net.is_dir():
             raise ConfigError(f"{net} is a folder with a card of its network: add --out FILE")
         file = net.resolve()
+        if (run := _run_that_keeps(file)) is not None:
+            raise ConfigError(
+                f"{net} is kept by the run {run.path}, whose games follow from it: add --out FILE"
+            )
         if len(file.stem) >= SHORTEST_HASH and network.sha256.startswith(file.stem):
             raise ConfigError(
                 f"{net} is named by its hash, which an exit rule changes: add --out FILE"
@@ -122,6 +127,15 @@ def _destination(net: Path, network: IntegerNet, out: Path | None) -> Path:
         return file
     require_place(out, is_new=True)
     return out
+
+
+def _run_that_keeps(file: Path) -> RunFolder | None:
+    """The run that published ``file``, or that has it as its copy of an input; None: no run's."""
+    for run in map(RunFolder, file.parents[1:3]):
+        kept = file.is_relative_to(run.nets) or file.is_relative_to(run.inputs)
+        if kept and run.has_begun:
+            return run
+    return None
 
 
 def _games(
