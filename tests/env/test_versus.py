@@ -39,11 +39,13 @@ class Witness(ImmediatePlayer):
 
 
 class Leaver(RandomPlayer):
-    """Forfeits."""
+    """Forfeits until it stays."""
+
+    stays = False
 
     def replies(self) -> MoveReplies:
         found = super().replies()
-        found.forfeits[:] = Forfeit.CRASH
+        found.forfeits[:] = 0 if self.stays else Forfeit.CRASH
         return found
 
 
@@ -165,6 +167,22 @@ def test_a_game_that_an_owed_reply_ends_is_told_of() -> None:
     games.begin(np.arange(3))
     assert (games._codes == 0).all()
     assert not games.is_over.any()
+
+
+@pytest.mark.parametrize("max_games", [None, 2])
+def test_after_a_forfeit_the_opponent_is_asked_again(max_games: int | None) -> None:
+    leaver = Leaver()
+    leaver.max_games = max_games
+    games = VersusGames(3, leaver, "white")
+    for _ in range(2):
+        with pytest.raises(WorkerDied, match="player random forfeits a game: crash"):
+            games.step(games.env.random_actions())
+        assert (games.env.rows.plies == 1).all()
+    leaver.stays = True
+    told = games.step([4671] * 3)  # no move: the owed replies alone are made
+    assert (games.env.rows.plies == 2).all()
+    assert (told.codes == Forfeit.ILLEGAL_MOVE).all()
+    assert (told.rewards == -1).all()
 
 
 @pytest.mark.stockfish

@@ -99,10 +99,10 @@ class VersusGames:
 
         Rewards are those of the user's side: 1 won, -1 lost, 0 else; a code may be
         ``Forfeit.ILLEGAL_MOVE``. Actions in games that are over are ignored. Raises ValueError for
-        another shape or type, WorkerDied where the opponent forfeits. What a step that was
-        interrupted has found is part of the next one.
+        another shape or type, WorkerDied where the opponent forfeits: the next step asks it again
+        first. What a step that was interrupted, or raised that, has found is part of the next one.
         """
-        if self._is_cut_off:  # a call before was interrupted while it waited for the opponent
+        if self._is_cut_off:  # a call before ended without the opponent's replies
             owed = ~self.is_over & ~self._is_users_turn(np.arange(self.env.num_games))
             self._count(self._reply(np.flatnonzero(owed)), -1)
         chosen = whole_numbers(actions, self.env.num_games)
@@ -143,19 +143,18 @@ class VersusGames:
         most = self.player.max_games or max(len(rows), 1)
         for first in range(0, len(rows), most):
             part = rows[first : first + most]
-            replies = self._choose(part)
-            self._check(replies)
-            actions[part] = moves_to_actions(replies.moves)
+            actions[part] = moves_to_actions(self._choose(part).moves)
         return self._move(actions)
 
     def _choose(self, rows: NDArray[np.int64]) -> MoveReplies:
-        """The opponent's moves in the games of ``rows``, int[K]. After a call that was interrupted
-        it is opened anew: it may still owe replies to that."""
+        """The opponent's moves in the games of ``rows``, int[K]. After a call that was interrupted,
+        or a forfeit, it is opened anew: it may still owe replies to that."""
         if self._is_cut_off and self._spec is not None:
             self.player.close()
             self.player = self._open(self.env.num_games)
         self._is_cut_off = True
         replies = choose_moves(self.player, self._requests(rows))
+        self._check(replies)
         self._is_cut_off = False
         return replies
 
