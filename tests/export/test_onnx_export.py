@@ -144,6 +144,15 @@ def test_the_file_says_what_it_is() -> None:
     assert len(weights) == len(net.layers)
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_constant_is_used(name: str) -> None:
+    """onnxruntime warns of others."""
+    for num_steps in {1, CONFIGS[name].time_steps}:
+        graph = to_onnx(net_of(name), num_steps).graph
+        used = {value for node in graph.node for value in node.input}
+        assert {constant.name for constant in graph.initializer} <= used
+
+
 def shape_of(value: onnx.ValueInfoProto) -> list[int | str]:
     return [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
 

@@ -217,12 +217,13 @@ class _Tower(OnnxGraph):
 
     def _lif(self, current: str, membrane: str | None) -> tuple[str, str]:
         """Spikes, and the membrane after them; None before the first step."""
-        one, two = self.number(self._threshold), self.number(2 * self._threshold)
+        one = self.number(self._threshold)
         charged, limit = current, one
         if membrane is not None:
             halved = self.add("Floor", self.add("Mul", membrane, self.number(0.5)))
             charged = self.add("Add", halved, current)
-            limit = self.add("Where", self.add("Greater", membrane, one), two, one)
+            twice = self.number(2 * self._threshold)
+            limit = self.add("Where", self.add("Greater", membrane, one), twice, one)
         spikes = self.floats(self.add("Greater", charged, limit))
         return spikes, self.add("Sub", charged, self.add("Mul", spikes, one))
 
