@@ -11,6 +11,7 @@ from vecchess.inference.playable_net import BuiltInNet, Lc0Net
 from vecchess.inference.source import Source, find
 from vecchess.selfplay.worker.networks import selfplay_source
 from vecchess.selfplay.worker.random_requests import random_requests
+from vecchess.snn.integer.net_file import HUB_CONFIG, HUB_WEIGHTS
 from vecchess.spec import Spec
 
 MODULE = "module:tests.networks.modules:leaking"
@@ -44,6 +45,17 @@ def test_a_file_named_like_a_preset_is_a_file(
     assert find("tiny").kind == "preset"
     Path("tiny").write_bytes(b"")
     assert find("tiny").kind == "file"
+
+
+def test_the_folder_of_a_network_goes_before_a_preset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tiny").mkdir()
+    assert find("tiny").kind == "preset"
+    for name in (HUB_CONFIG, HUB_WEIGHTS):
+        (Path("tiny") / name).write_bytes(b"")
+    assert (find("tiny").kind, find("tiny").file) == ("file", Path("tiny") / HUB_WEIGHTS)
 
 
 def test_a_missing_network_is_named_with_those_there_are(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@
     lc0:maia-1100.pb.gz            a network of lc0; "lc0:" may be left out before .pb.gz
     constant, material             built in, without weights
 
-A file named like a preset is a file. docs/networks.md says the same to users.
+A file, or a folder with a network, that is named like a preset goes before it. docs/networks.md
+says the same to users.
 """
 
 import os
@@ -138,6 +139,6 @@ def find(text: str) -> Source:
         kind = "built-in"
     elif Path(text).suffix == SIZES_SUFFIX:
         kind = "sizes"
-    elif text in PRESETS and not Path(text).is_file():
+    elif text in PRESETS and not net_path(text).is_file():
         kind = "preset"
     return Source(text, kind)
