@@ -1,26 +1,33 @@
 """Output of an export: a file or a folder that is there whole or not at all, or stdout.
 
-Decision 101.
+Of several exports to one place each writes under a name of its own: the last file stays, and the
+first folder. Decision 101.
 """
 
+import glob
 import io
 import os
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from vecchess.errors import ConfigError, DataError
 from vecchess.runtime.atomic_write import (
     PARTIAL_PREFIX,
+    TOKEN_BYTES,
     open_new,
+    own_partial,
     remove_folder,
     require_parent,
     sync_directory,
 )
 
 STDOUT = "-"
+LEFT_S = 86400.0
+"""A partial file that nobody wrote to for so long is one that a killed export has left."""
 
 
 @contextmanager
@@ -70,9 +77,8 @@ def whole_folder(out: Path) -> Iterator[Path]:
     require_parent(out)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise ConfigError(f"{out} is there already: choose another --out, or take it away")
-    partial = out.absolute().with_name(PARTIAL_PREFIX + out.absolute().name)
+    partial = _new_partial(out.absolute())
     try:
-        remove_folder(partial)  # of an export that was killed
         partial.mkdir()
         yield partial
         _sync_files(partial)
@@ -88,7 +94,7 @@ def whole_folder(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    partial = path.with_name(PARTIAL_PREFIX + path.name)
+    partial = _new_partial(path)
     try:
         with open_new(partial) as file:
             yield file
@@ -98,6 +104,16 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         sync_directory(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _new_partial(path: Path) -> Path:
+    """A partial name of ``path`` for this export; what killed ones have left is removed."""
+    any_token = "?" * (2 * TOKEN_BYTES)
+    for left in path.parent.glob(f"{PARTIAL_PREFIX}{any_token}-{glob.escape(path.name)}"):
+        with suppress(OSError):  # another export has just ended
+            if time.time() - left.lstat().st_mtime > LEFT_S:
+                remove_folder(left)
+    return own_partial(path)
 
 
 def in_run_folder(path: Path) -> Path:

@@ -18,6 +18,8 @@ from vecchess.runtime.retried_read import read_file, retried
 
 PARTIAL_PREFIX = ".partial-"
 """Prefix of files that are being written; one that a lost writer left is never read."""
+TOKEN_BYTES = 8
+"""Random bytes in the name of a partial file of which there may be several."""
 _BLOCK_BYTES = 1 << 12
 
 
@@ -110,7 +112,7 @@ def write_shared(path: Path, data: bytes, replaces: bool) -> bool:
     result is whether this call has made it. Raises OSError.
     """
     _make_folder(path.parent)
-    partial = path.with_name(f"{PARTIAL_PREFIX}{token_hex(8)}-{path.name}")
+    partial = own_partial(path)
     try:
         _write_new(partial, data, durably=True)
         if replaces:
@@ -123,6 +125,11 @@ def write_shared(path: Path, data: bytes, replaces: bool) -> bool:
         return partial.stat().st_nlink > 1
     finally:
         _remove(partial)
+
+
+def own_partial(path: Path) -> Path:
+    """A partial name for what several writers may make at once: no other one has it."""
+    return path.with_name(f"{PARTIAL_PREFIX}{token_hex(TOKEN_BYTES)}-{path.name}")
 
 
 def append_line(path: Path, line: bytes, durably: bool = True) -> int:
