@@ -3,11 +3,12 @@
 import weakref
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.export.made import SEED, make_run, played, with_a_bad_shard
 from vecchess.errors import ConfigError, DataError
-from vecchess.export.game_source import ExportSource, parse_numbers, recorded_games
+from vecchess.export.game_source import ExportSource, _ordered, parse_numbers, recorded_games
 from vecchess.store.records import GameRecords
 
 
@@ -63,6 +64,13 @@ def test_some_games_are_enough(tmp_path: Path) -> None:
         numbers_of(ExportSource(run.path, range(3, 5), said.append))
     with pytest.raises(ConfigError, match="no games 8-9: they have numbers from 0 to 7"):
         ExportSource(run.path, range(8, 10), said.append)
+
+
+def test_the_order_takes_eight_bytes_a_game() -> None:
+    numbers = [np.arange(0, 2000, 2), np.arange(1, 2000, 2)]
+    order = _ordered(numbers, range(100, 1100))
+    assert order.nbytes == 8 * 1000
+    assert order[:3].tolist() == [[0, 50], [1, 50], [0, 51]]
 
 
 @pytest.mark.parametrize(

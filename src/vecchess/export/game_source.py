@@ -149,7 +149,7 @@ class ExportSource:
         numbers = [_numbers(shard, report_line) for shard in self._shards]
         self._order = _ordered(numbers, wanted)
         found = np.concatenate(numbers)
-        if wanted is not None and len(found) and not self._order:
+        if wanted is not None and len(found) and not self._order.size:
             raise ConfigError(
                 f"{place} has no games {wanted.start}-{wanted.stop - 1}: "
                 f"they have numbers from {found.min()} to {found.max()}"
@@ -161,9 +161,9 @@ class ExportSource:
         Raises DataError where a shard cannot be read, or all are damaged.
         """
         num_read = 0
-        left = np.bincount([shard for shard, _ in self._order], minlength=len(self._shards))
+        left = np.bincount(self._order[:, 0], minlength=len(self._shards))
         held: dict[int, tuple[GameRecords, ReplayedMoves] | None] = {}
-        for done, (shard, row) in enumerate(self._order, start=1):
+        for done, (shard, row) in enumerate((map(int, game) for game in self._order), start=1):
             if shard not in held:
                 held[shard] = self._read(self._shards[shard])
             known = held[shard]
@@ -223,8 +223,8 @@ def _numbers(shard: ShardFile, report_line: ReportLine | None) -> NDArray[np.int
         return np.zeros(0, np.int64) if records is None else np.sort(records.numbers)
 
 
-def _ordered(numbers: list[NDArray[np.int64]], wanted: range | None) -> list[tuple[int, int]]:
-    """(shard, row) of the games wanted, by number."""
+def _ordered(numbers: list[NDArray[np.int64]], wanted: range | None) -> NDArray[np.int32]:
+    """int32[G, 2]: shard and row of the games wanted, by number."""
     shards = np.repeat(np.arange(len(numbers)), [len(part) for part in numbers])
     rows = np.concatenate([np.arange(len(part)) for part in numbers])
     every = np.concatenate(numbers)
@@ -232,4 +232,4 @@ def _ordered(numbers: list[NDArray[np.int64]], wanted: range | None) -> list[tup
     if wanted is not None:
         found = every[order]
         order = order[(found >= wanted.start) & (found < wanted.stop)]
-    return list(zip(shards[order].tolist(), rows[order].tolist(), strict=True))
+    return np.stack([shards[order], rows[order]], axis=1, dtype=np.int32, casting="same_kind")
