@@ -1,8 +1,12 @@
 """The choice of slots on devices whose speed is known: a clock that the device itself moves."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
 from bench.fake_device import FakeBackend
+from torch import nn
 
 from tests.inference.requests import ask
 from tests.inference.timed_device import NO_LIMITS, Device, Stepping, T
@@ -170,3 +174,15 @@ def test_what_a_backend_holds_grows_with_its_slots() -> None:
         has_membranes = name == "reference"
         assert (held[1] - held[0] > 10 * membranes) is has_membranes
         assert held[1] > held[0]
+
+
+def test_weights_of_a_users_module_count_once() -> None:
+    class Own(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(3, 2)
+            self.register_buffer("seen", torch.zeros(5, dtype=torch.float64))
+
+    first = Own()
+    held: Any = {"modules": [first, nn.Sequential(Own())], "again": first}
+    assert backend_nbytes(held) == 2 * (4 * (3 * 2 + 2) + 8 * 5)

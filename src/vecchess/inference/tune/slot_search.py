@@ -9,6 +9,7 @@ Decision 42.
 
 import gc
 import math
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from time import perf_counter
@@ -215,10 +216,12 @@ def _is_flat(rungs: list[Rung]) -> bool:
 
 
 def backend_nbytes(backend: Backend) -> int:
-    """Bytes of a backend: its ``nbytes``, else those of all arrays and tensors it refers to."""
+    """Bytes of a backend: its ``nbytes``, else those of all arrays and tensors it refers to, and of
+    a user's module of torch its parameters and buffers."""
     nbytes = getattr(backend, "nbytes", None)
     if nbytes is not None:
         return int(nbytes)
+    torch = sys.modules.get("torch")  # where it is not imported nothing is a module
     counted: dict[int, int] = {}
     waiting: list[Any] = [backend]
     while waiting:
@@ -235,4 +238,6 @@ def backend_nbytes(backend: Backend) -> int:
             waiting += thing
         elif type(thing).__module__.split(".")[0] in ("vecchess", "torch"):
             waiting += vars(thing).values() if hasattr(thing, "__dict__") else ()
+        elif torch is not None and isinstance(thing, torch.nn.Module):
+            waiting += [*thing.parameters(), *thing.buffers()]
     return sum(counted.values())
