@@ -1,6 +1,7 @@
 """Networks of a run by what they cost, and their strength against the ladder alone."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from vecchess.evaluate.checkpoints import (
     run_digest,
 )
 from vecchess.evaluate.result_cache import ResultCache
+from vecchess.networks.module_net import create_module_net, save_module_net
 from vecchess.runtime.cost_meter import Cost
 from vecchess.snn.integer.net_file import save_net
 from vecchess.store.metrics import METRICS_FILE, MetricsLog
@@ -103,6 +105,25 @@ def test_a_point_of_the_curve_names_its_network_and_its_run(tmp_path: Path) -> N
     assert facts["curve"][0]["sha256"] == small_net(100).sha256
     assert {point["run_digest"] for point in facts["curve"]} == {run_digest(tmp_path)}
     assert [row["core-hours"] for row in history.tables()["networks"]] == [0.01, 0.02]
+
+
+def test_networks_of_a_module_are_played_by_the_module_of_their_run(tmp_path: Path) -> None:
+    run, net = RunFolder(tmp_path), "module:tests.networks.modules:leaking?least=2"
+    run.create()
+    run.config.write_text(f'net = "{net}"\n')
+    modules = [create_module_net(net, seed) for seed in (1, 2)]
+    found = []
+    for module, samples in zip(modules, (100, 200), strict=True):
+        save_module_net(module, file := run.nets / f"r-s{samples}-d5.safetensors")
+        found.append(replace(Checkpoint.of(file), cost=Cost(core_s=samples)))
+    weights = run.nets.absolute() / "r-s200-d5.safetensors"
+    assert found[1].source.text == f"{net}&weights={weights}"
+    config, cache = MatchConfig(games=2, max_plies=61), ResultCache.of_run(tmp_path / "pairs")
+    history = rate_history(
+        tmp_path, found, (None, None), ["random"], config, cache, Onlooker(), is_by_cost=True
+    )
+    points = history.to_dict()["curve"]
+    assert [point["sha256"] for point in points] == [module.sha256 for module in modules]
 
 
 def test_what_a_run_costs_counts_on_from_the_one_before(tmp_path: Path) -> None:

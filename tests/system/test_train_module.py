@@ -1,5 +1,6 @@
 """``vecchess train`` with a module of the user: three objectives, a resume, and refusals."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,18 @@ def test_supervised_learning_publishes_weights_that_play(pgn: Path, tmp_path: Pa
     assert trained.sha256 != create_module_net(NET, seed=0).sha256
     done = inside("match", f"net:{NET}?weights={file}", "random", "--games", 2, "--max-plies", 61)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_was_learnt_is_tried_and_rated_by_the_module(pgn: Path, tmp_path: Path) -> None:
+    common = [*SUPERVISED, "--iterations", 1, "--net", NET, "--data", pgn]
+    done = inside("train", *common, "--run-dir", tmp_path / "a run")
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("try it")]
+    program, *words = shlex.split(line.removeprefix("try it"))
+    tried = inside(*words)
+    assert (program, words[0], tried.returncode) == ("vecchess", "analyse", 0), tried.stderr
+    games = ["--against", "random", "--games", 2, "--json"]
+    rated = last_json(inside("eval", "--history", tmp_path / "a run", *games))
+    assert [point["samples"] for point in rated["curve"]] == [0, 16]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 With ``--plan`` it tells what that will cost instead.
 """
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -197,5 +198,5 @@ def _shown(summary: dict[str, Any]) -> dict[str, Any]:
         again = f"resume with: vecchess train --run-dir {run_dir} --resume"
         shown[stopped_text(summary["stopped_by"])] = again
     else:
-        shown["try_it"] = f"vecchess analyse --net {net}"
+        shown["try_it"] = f"vecchess analyse --net {shlex.quote(summary['spelling'])}"
     return shown | {"written_to": run_dir}

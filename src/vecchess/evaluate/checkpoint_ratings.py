@@ -17,7 +17,6 @@ from vecchess.evaluate.participant import Participant, network_spelling
 from vecchess.evaluate.result_cache import ResultCache
 from vecchess.evaluate.run_eval import evaluate
 from vecchess.runtime.signals import StopSignals
-from vecchess.snn.integer.net_file import load_net
 
 DISTANCES = (1, 2, 4)
 """How far back the networks are that a network plays. Games grow with the number of networks, not
@@ -76,10 +75,10 @@ class RatingHistory:
         """Plain values for JSON: those of an evaluation, and the curve."""
         curve = [point.to_dict() for point in self.curve]
         if self.is_by_cost:
-            for point in curve:
-                file = Path(point["file"])
-                digest = run_digest(file.parent.parent)
-                point |= {"sha256": load_net(file).sha256, "run_digest": digest}
+            for point, facts in zip(self.curve, curve, strict=True):
+                sha256 = point.checkpoint.source.load().sha256
+                run = point.checkpoint.file.parent.parent
+                facts |= {"sha256": sha256, "run_digest": run_digest(run)}
         return self.evaluation.to_dict() | {"run": str(self.run), "curve": curve}
 
     @property
@@ -120,7 +119,7 @@ def rate_history(
     query: search and simulations of the networks, None for what is not given. Networks that are
     the same to the bit count once. Raises what ``evaluate`` does.
     """
-    by_spelling = {network_spelling(str(one.file), *query): one for one in checkpoints}
+    by_spelling = {network_spelling(one.source.text, *query): one for one in checkpoints}
 
     def pairings(
         own: Sequence[Participant], rungs: Sequence[Participant], config: MatchConfig

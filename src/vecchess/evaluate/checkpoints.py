@@ -12,7 +12,9 @@ from math import log
 from pathlib import Path
 from typing import Any
 
+from vecchess.config import read_toml
 from vecchess.errors import ConfigError
+from vecchess.inference.source import Source, find
 from vecchess.runtime.cost_meter import Cost
 from vecchess.snn.integer.net_file import nets_in
 from vecchess.store.metrics import METRICS_FILE, read_metrics
@@ -40,6 +42,16 @@ class Checkpoint:
         match = _NUMBERED.search(file.stem)
         samples, positions = map(int, match.groups()) if match else (None, None)
         return cls(file, samples, positions)
+
+    @property
+    def source(self) -> Source:
+        """What plays: the file, or the module of the run that it is in, with the file as weights.
+
+        Raises ConfigError where the run's settings cannot be read.
+        """
+        run = RunFolder(self.file.parent.parent)
+        began_with = read_toml(run.config).get("net", "") if run.has_begun else ""
+        return find(str(began_with)).with_weights_of(self.file)
 
     def after(self, before: "Checkpoint") -> "Checkpoint":
         """This network, its numbers and its cost counted on from those of ``before``."""

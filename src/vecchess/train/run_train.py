@@ -12,6 +12,7 @@ from vecchess.config import TrainConfig, to_toml
 from vecchess.errors import ConfigError
 from vecchess.fleet.fleet_run import GamesRefuted, check_executor
 from vecchess.importers.recorded_places import check_places
+from vecchess.inference.source import find
 from vecchess.ports.prometheus import metrics_endpoint
 from vecchess.runtime.atomic_write import remove_file
 from vecchess.runtime.devices import Device, parse_gpus, seen_among
@@ -412,6 +413,7 @@ def _checkpoints(config: TrainConfig, run: RunFolder, ranks: Ranks) -> Checkpoin
 def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:
     progress, stop = trainer.progress, trainer.stop
     net = latest_net(trainer.run)
+    file = folder / "nets" / net.file.name
     return {
         "schema": SCHEMA,
         "run_dir": str(folder),
@@ -421,7 +423,8 @@ def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:
         "steps": trainer.learner.steps,
         "samples": trainer.learner.samples,
         "positions": progress.positions,
-        "net": str(folder / "nets" / net.file.name),
+        "net": str(file),
+        "spelling": find(trainer.config.net).with_weights_of(file).text,
         "sha256": net.sha256,
         "folded": trainer.learner.net.folded,
         "matches": progress.matches,
