@@ -109,7 +109,7 @@ def writable_run(
 def beside(place: str, run: Path, name: str) -> Path:
     """Where a result goes unless the user says: into the run's folder, or with a run at a URL into
     the current one."""
-    from vecchess.export.atomic_output import in_run_folder
+    from vecchess.runtime.atomic_output import in_run_folder
     from vecchess.store.remote.object_store import is_url
 
     if is_url(place):

@@ -25,7 +25,7 @@ from vecchess.config import SelfplayConfig, to_toml
 from vecchess.dash.answers import as_json
 from vecchess.dash.web.assets import FOLDER, check_built
 from vecchess.errors import ConfigError, NetworkError
-from vecchess.export.atomic_output import whole_folder
+from vecchess.runtime.atomic_output import whole_folder
 
 POLICY = (
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; "

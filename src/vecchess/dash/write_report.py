@@ -23,9 +23,9 @@ from vecchess.dash.views.run_reader import RunRegistry
 from vecchess.dash.views.run_values import run_details, run_rows, series_columns
 from vecchess.dash.web.assets import FOLDER, check_built
 from vecchess.errors import ConfigError
-from vecchess.export.atomic_output import in_run_folder, text_file
 from vecchess.monitor.charts import CHARTS
 from vecchess.monitor.run_view import RunView
+from vecchess.runtime.atomic_output import in_run_folder, text_file
 from vecchess.store.run_folder import RunFolder
 
 REPORT_NAME = "report.html"

@@ -11,5 +11,4 @@ nir_graph      a network as a graph of NIR, and back
 nir_neurons    layers of neurons as graphs of NIR's primitives
 hub_folder     a network as a folder for a model hub
 tracker_export a run's measurements in experiment trackers
-atomic_output  output files and folders that are there whole or not at all
 """

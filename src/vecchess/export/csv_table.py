@@ -14,8 +14,8 @@ import numpy as np
 from vecchess.chess.fen import to_board
 from vecchess.chess.pgn import RESULTS
 from vecchess.chess.uci_moves import move_to_uci
-from vecchess.export.atomic_output import text_file
 from vecchess.export.game_source import ExportSource, OnExported, RecordedGame
+from vecchess.runtime.atomic_output import text_file
 from vecchess.store.records import (
     BLACK_WOULD_RESIGN,
     NO_FINGERPRINT,

@@ -16,7 +16,7 @@ from typing import Any
 from vecchess import __version__
 from vecchess.chess.planes import reads_moves
 from vecchess.errors import ConfigError
-from vecchess.export.atomic_output import whole_folder
+from vecchess.runtime.atomic_output import whole_folder
 from vecchess.snn.integer.bounds import net_facts
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import HUB_CONFIG, HUB_WEIGHTS, save_net

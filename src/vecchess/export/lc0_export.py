@@ -41,7 +41,6 @@ from vecchess.chess.movegen import legal_moves
 from vecchess.chess.position import CLOCK_MASK, COLOUR_SHIFT, COUNTERS
 from vecchess.chess.rules import FIFTY_MOVES_PLIES, Termination
 from vecchess.errors import ConfigError
-from vecchess.export.atomic_output import whole_folder
 from vecchess.export.game_source import ExportSource, OnExported, RecordedGame
 from vecchess.lc0.lc0_moves import move_indices
 from vecchess.lc0.lc0_planes import (
@@ -52,6 +51,7 @@ from vecchess.lc0.lc0_planes import (
     castling_rooks,
     game_planes,
 )
+from vecchess.runtime.atomic_output import whole_folder
 from vecchess.store.records import VALUE_UNIT
 from vecchess.store.targets import lay_out_targets
 

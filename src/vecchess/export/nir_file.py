@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vecchess.errors import NetworkError, missing_library
-from vecchess.export.atomic_output import binary_file
+from vecchess.runtime.atomic_output import binary_file
 from vecchess.safe_parse import clip_line
 from vecchess.snn.integer.integer_net import IntegerNet
 

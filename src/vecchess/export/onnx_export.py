@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from vecchess.chess.planes import MOVE_WORDS, reads_moves
 from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.errors import NetworkError, missing_library
-from vecchess.export.atomic_output import binary_file
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import answer_all
 from vecchess.inference.requests import Requests
+from vecchess.runtime.atomic_output import binary_file
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.shapes import NUM_ACTIONS
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet

@@ -34,8 +34,8 @@ import chess.pgn
 import numpy as np
 
 from vecchess.chess.pgn import RESULTS, in_lines, to_pgn
-from vecchess.export.atomic_output import text_file
 from vecchess.export.game_source import ExportSource, OnExported, RecordedGame
+from vecchess.runtime.atomic_output import text_file
 from vecchess.store.records import VALUE_UNIT
 
 _SHA_LENGTH = 64

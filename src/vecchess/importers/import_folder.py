@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from vecchess.config.import_settings import GatherConfig
 from vecchess.errors import ConfigError, write_error
-from vecchess.runtime.atomic_write import remove_file, write_atomically
+from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.retried_read import read_json
-from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
@@ -46,12 +46,6 @@ class ImportFolder:
         name = f"{number:06d}.npz"
         sha256 = write_shard(self.path / name, records)
         self.manifest.append(ShardEntry.of(name, sha256, records))
-
-    def remove(self) -> None:
-        """Remove all that was written."""
-        files = [entry.file for entry in self.manifest.entries]
-        for name in (*files, MANIFEST_NAME, FACTS_NAME):
-            remove_file(self.path / name)
 
 
 @contextmanager

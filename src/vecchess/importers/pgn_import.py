@@ -14,6 +14,8 @@ from vecchess.errors import ConfigError
 from vecchess.importers.import_folder import ImportFolder, open_import_folder
 from vecchess.importers.imported_game import ImportedGame, termination_of, to_records
 from vecchess.importers.text_lines import read_lines
+from vecchess.runtime.atomic_output import whole_folder
+from vecchess.runtime.atomic_write import path_refusals
 from vecchess.store.records import MAX_PLIES
 
 SCHEMA = 1
@@ -52,24 +54,21 @@ def import_pgn(
     shard_games: int = SHARD_GAMES,
     on_progress: OnPgnProgress = lambda _: None,
 ) -> ImportCounts:
-    """Record the games of ``files`` in the new folder ``out``, in their order.
+    """Record the games of ``files`` in the new folder ``out``, in their order, all or none.
 
-    A bad game is an error, or left out and counted with ``skip_bad``; after an error nothing is
-    left in ``out``. ``on_progress`` is called after each game. Raises ConfigError with file, game
-    and move.
+    A bad game is an error, or left out and counted with ``skip_bad``. ``on_progress`` is called
+    after each game. Raises ConfigError with file, game and move, and where ``out`` is
+    there already.
     """
     for file in files:
         if not file.exists() or file.is_dir():
             raise ConfigError(f"there is no file {file}")
     counts = ImportCounts()
-    with open_import_folder(out, {"schema": SCHEMA, "source": SOURCE}) as folder:
-        if folder.manifest.entries:
-            raise ConfigError(f"{out} holds imported games already: choose another --out")
-        try:
-            _import(files, folder, skip_bad, shard_games, counts, on_progress)
-        except BaseException:
-            folder.remove()
-            raise
+    with path_refusals(out, ConfigError):
+        out.absolute().parent.mkdir(parents=True, exist_ok=True)
+    facts = {"schema": SCHEMA, "source": SOURCE}
+    with whole_folder(out) as partial, open_import_folder(partial, facts) as folder:
+        _import(files, folder, skip_bad, shard_games, counts, on_progress)
     return counts
 
 

@@ -10,6 +10,7 @@ json_pipe          JSON messages between processes
 plugin             objects of the user, by module:name
 retried_read       reads that are tried again while a file is out of reach
 atomic_write       files replaced whole, lines appended whole
+atomic_output      what a command makes: a file or folder that is there whole or not at all
 async_file         a file replaced by its newest value, in a thread
 file_lock          locks of files between processes
 write_retry        writes that are retried while the disk is full or a file locked

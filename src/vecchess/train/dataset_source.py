@@ -13,7 +13,7 @@ from typing import Any
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError
 from vecchess.importers.pgn_import import import_pgn, is_pgn
-from vecchess.runtime.atomic_write import PARTIAL_PREFIX, remove_folder
+from vecchess.runtime.atomic_write import remove_folder
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.networks import latest_net, mark_latest
 from vecchess.store.run_folder import RunFolder
@@ -138,7 +138,7 @@ def import_data(places: Sequence[Path], folder: Path, report_line: ReportLine) -
     for index, place in enumerate(places):
         out = _shard_folder(index, place, folder)
         if out != place and not out.exists():
-            num_games = _import_whole(place, out)
+            num_games = import_pgn([place], out).games
             report_line(f"{place}: {num_games} games gathered into {out}")
 
 
@@ -165,16 +165,3 @@ def forget_imports(places: Sequence[Path], folder: Path) -> None:
 
 def _shard_folder(index: int, place: Path, folder: Path) -> Path:
     return folder / f"{index}-{place.stem}" if is_pgn(place) else place
-
-
-def _import_whole(file: Path, out: Path) -> int:
-    """Import ``file`` into ``out``, whole or not at all; returns the number of games."""
-    partial = out.with_name(PARTIAL_PREFIX + out.name)
-    remove_folder(partial)
-    partial.mkdir(parents=True)
-    try:
-        counts = import_pgn([file], partial)
-        partial.rename(out)
-    finally:
-        remove_folder(partial)
-    return counts.games

@@ -1,4 +1,4 @@
-"""Output of an export: a file or a folder that is there whole or not at all, or stdout.
+"""Output of a command: a file or a folder that is there whole or not at all, or stdout.
 
 Of several exports to one place each writes under a name of its own: the last file stays, and the
 first folder. Decision 101.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vecchess.errors import ConfigError, DataError
-from vecchess.export.atomic_output import binary_file, text_file, whole_folder
+from vecchess.runtime.atomic_output import binary_file, text_file, whole_folder
 from vecchess.runtime.atomic_write import own_partial
 
 
