@@ -17,7 +17,7 @@ from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.modules.rate_coding import rate_coded
 from vecchess.snn.topology import stem_channels
-from vecchess.snn.torch_integer import from_integers
+from vecchess.snn.torch_integer import from_integers, in_units
 
 
 class ReferenceBackend(StepwiseBackend):
@@ -30,7 +30,6 @@ class ReferenceBackend(StepwiseBackend):
         """S = ``num_slots``; raises ``NetworkError``, ``ConfigError`` and ``DeviceError``."""
         super().__init__(net, num_slots, rule)
         self._device = _device(device)
-        self._unit = 2.0**net.config.grid_bits
         self._load(net)
         channels = stem_channels(net.config)
         self._input_current = torch.zeros(num_slots, 8, 8, channels, device=self._device)
@@ -75,8 +74,8 @@ class ReferenceBackend(StepwiseBackend):
         output = self._module.advance(current, before, 1)
         for membrane, after in zip(self._membranes, output.membranes, strict=True):
             membrane[at] = after
-        requests.policy[rows] += self._integers(self._of_legal_moves(output.policy[0], at))
-        requests.wdl[rows] += self._integers(output.wdl[0])
+        requests.policy[rows] += in_units(self._of_legal_moves(output.policy[0], at), config)
+        requests.wdl[rows] += in_units(output.wdl[0], config)
 
     replace_network = device_work("replacing the network")(StepwiseBackend.replace_network)
 
@@ -98,10 +97,6 @@ class ReferenceBackend(StepwiseBackend):
 
     def _indices(self, slots: NDArray[np.int32]) -> torch.Tensor:
         return torch.from_numpy(slots.astype(np.int64)).to(self._device)
-
-    def _integers(self, accumulators: torch.Tensor) -> NDArray[np.int32]:
-        """The accumulators as integers, in units of 2^-F."""
-        return (accumulators * self._unit).to(torch.int32).cpu().numpy()
 
 
 def _device(name: str) -> torch.device:

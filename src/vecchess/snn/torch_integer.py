@@ -109,5 +109,6 @@ def network_input(config: NetConfig, planes: NDArray[np.uint64]) -> Tensor:
 
 def in_units(accumulators: Tensor, config: NetConfig) -> NDArray[np.int32]:
     """int32 of the same shape, in units of 2^-F, as backends have them."""
-    integers: NDArray[np.int32] = (accumulators * 2.0**config.grid_bits).to(torch.int32).numpy()
+    scale = 2.0**config.grid_bits
+    integers: NDArray[np.int32] = (accumulators * scale).to(torch.int32).cpu().numpy()
     return integers
