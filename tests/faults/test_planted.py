@@ -11,10 +11,9 @@ from tests.system.commands import inside
 
 VICTIM = b"not to be touched\n"
 NAMES = [
-    ".lock", "log.jsonl", "status.json", ".partial-status.json", "report.html",
-    ".partial-report.html", "games.pgn", ".partial-games.pgn", "games.csv", ".partial-games.csv",
-    "games/.partial-manifest.jsonl", "games/manifest.jsonl", "games/.lock", "config.toml",
-    ".partial-config.toml", "lc0", ".partial-lc0", "run_id", ".partial-run_id", "settings.json",
+    ".lock", "log.jsonl", "status.json", ".partial-status.json", "report.html", "games.pgn",
+    "games.csv", "games/.partial-manifest.jsonl", "games/manifest.jsonl", "games/.lock",
+    "config.toml", ".partial-config.toml", "lc0", "run_id", ".partial-run_id", "settings.json",
     "metrics.tsv", "live/.partial-board.json", "inflight/.partial-0.npz",
 ]  # fmt: skip
 COMMANDS: dict[str, Callable[[Path], list[str]]] = {
