@@ -164,6 +164,18 @@ def test_what_stdout_cannot_say_is_a_question_mark(tmp_path: Path) -> None:
     assert "fir?st: failed: ? ?" in done.stdout
 
 
+def test_texts_of_a_run_cannot_change_the_terminal(tmp_path: Path) -> None:
+    made = selfplay_run(tmp_path / "first")
+    note = {"time_unix": 5.0, "line": "\x1b[2Jcleared\x07"}
+    made.status(state="failed", net="\x1b]0;title", why="\u202eturned\r", notes=[note])
+    done = inside("watch", made.path, "--simple")
+    said = done.stdout.splitlines()
+    assert said[0] == f"{made.path}: selfplay with ?]0;title"
+    assert said[1].endswith("  ?[2Jcleared?")
+    assert said[2] == f"{made.path}: failed: ?turned?"
+    assert done.stdout.replace("\n", "").isprintable()
+
+
 def test_ctrl_c_ends_with_130(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path / "first")
     command = [sys.executable, "-m", "vecchess_cli.main", "watch", str(made.path), "--simple"]

@@ -3,12 +3,12 @@
 import os
 import sys
 from contextlib import nullcontext
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from vecchess.runtime.progress import PLAIN_INTERVAL_S
+from vecchess.safe_parse import printable
 from vecchess_cli.options import command_app
 from vecchess_cli.output import note
 
@@ -46,13 +46,18 @@ def watch(
         if simple or not _has_screen():
             from vecchess.watch.plain_lines import watch_lines
 
-            return watch_lines(follower, interval, partial(print, flush=True))
+            return watch_lines(follower, interval, _print_line)
         from vecchess.watch.app import watch_screen
 
         return watch_screen(follower)
 
 
 app = command_app(watch)
+
+
+def _print_line(line: str) -> None:
+    """Print a line at once; what it tells of a run may be another's text."""
+    print(printable(line), flush=True)
 
 
 def _has_screen() -> bool:
