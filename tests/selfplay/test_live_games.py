@@ -114,7 +114,7 @@ def test_games_that_ended_are_shown_so_for_a_while(
     live.add_ended(finished)
     live.show(seen[0])  # from before these games ended
     wait_until(lambda: (read_shard(live.path).termination != Termination.ONGOING).all())
-    assert sorted(read_shard(live.path).numbers.tolist()) == sorted(shown)
+    assert read_shard(live.path).numbers.tolist() == shown
     later = next(glimpse for glimpse in seen if not set(shown) & set(glimpse.numbers))
     for now, over in ((101.0, shown), (105.0, shown), (105.1, [])):  # noqa: B007
         live.show(later)
@@ -123,6 +123,20 @@ def test_games_that_ended_are_shown_so_for_a_while(
         ended = read_shard(live.path).take(np.arange(later.num_games, len(wanted)))
         assert (ended.termination != Termination.ONGOING).all()
         assert ended.digest() == games.take(np.array(over, np.int64)).digest()
+    live.close()
+
+
+def test_the_end_of_a_game_moves_no_other(tmp_path: Path) -> None:
+    seen, finished = play_and_look(TREES["none"], movers=1)
+    live = LiveGames(tmp_path / "live", 0)
+    live.show(seen[0].take(np.array([2])))
+    live.add_ended(finished)
+    live.show(seen[0])  # its mover reported before the end
+    wait_until(lambda: live.path.exists() and read_shard(live.path).num_games == 6)
+    games = read_shard(live.path)
+    assert games.numbers.tolist() == seen[0].numbers.tolist()
+    has_ended = games.termination != Termination.ONGOING
+    assert has_ended.tolist() == [False, False, True, False, False, False]
     live.close()
 
 

@@ -15,8 +15,8 @@ from vecchess.monitor.decoded_game import DecodedGame
 from vecchess.monitor.run_view import RunView
 
 LINGER_S, LINGER_UNKNOWN_S = 4.0, 1.5
-"""Seconds for which a finished game keeps its place; the second where its result is not known yet,
-because games are recorded some time after they end."""
+"""Seconds for which a finished game keeps its place; the second where its result is not known,
+because neither its worker nor the manifest told it yet."""
 REFRESHES_BETWEEN_READS = 2
 """Refreshes between two attempts to read the record of a finished game."""
 MOST_LAST = 64

@@ -1,8 +1,9 @@
 """A few of a worker's games in progress, in a file for ``watch`` and the dashboard.
 
 live/<worker>.npz is a shard (``store/shard.py``) of unfinished games, replaced about once a second
-and removed when the worker rests. After them stand games that were shown and have just ended, which
-may be recorded only half a minute later. Errors of the disk are ignored: the file is for show.
+and removed when the worker rests. Games that were shown and have just ended, which may be recorded
+only half a minute later, keep their row until another game has it, and then stand after the rest.
+Errors of the disk are ignored: the file is for show.
 
 Decision 149.
 """
@@ -59,10 +60,10 @@ class LiveGames:
             self._ended.popleft()
         if games is not None:
             self._shown = games.numbers
-            ended = [part for _, part in self._ended]
-            over = [part.numbers for part in ended]  # a mover may have reported before
-            going = ~np.isin(games.numbers, np.concatenate([games.numbers[:0], *over]))
-            games = concatenate([games.take(np.flatnonzero(going)), *ended])
+            games = concatenate([games, *(part for _, part in self._ended)])
+            # a mover may have reported a game before it ended: its row is the seat, and stays
+            rows = {number: row for row, number in enumerate(games.numbers.tolist())}
+            games = games.take(np.array(list(rows.values()), np.int64))
         self._file.put(games)
 
     def add_ended(self, finished: list[FinishedGames]) -> None:
