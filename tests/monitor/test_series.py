@@ -168,3 +168,34 @@ def test_a_log_that_could_not_be_read_once_is_read_again(
     monkeypatch.undo()
     assert small.refresh()
     assert small.value == 0
+
+
+def test_a_look_that_fails_voids_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    file = tmp_path / "m"
+    series = opened(file, line("learn", 1))
+    monkeypatch.setattr(Path, "stat", failing)
+    assert not series.refresh()
+    assert series.kinds == {"learn": 1}
+    monkeypatch.undo()
+    assert not series.refresh()
+    with file.open("ab") as out:
+        out.write(line("learn", 2))
+    monkeypatch.setattr(tail, "open_regular", failing)
+    assert not series.refresh()
+    assert series.kinds == {"learn": 1}
+    monkeypatch.undo()
+    assert series.refresh()
+    assert steps(series, "learn") == [1, 2]
+
+
+def test_a_file_that_was_away_is_read_anew(tmp_path: Path) -> None:
+    series = opened(tmp_path / "m", line("learn", 1) + line("learn", 2))
+    (tmp_path / "m").rename(tmp_path / "n")
+    assert series.refresh()
+    assert series.kinds == {}
+    (tmp_path / "n").rename(tmp_path / "m")
+    assert series.refresh()
+    assert steps(series, "learn") == [1, 2]

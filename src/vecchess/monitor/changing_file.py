@@ -1,7 +1,8 @@
 """Reads files that change: small ones that are replaced, and logs that grow line by line.
 
 A small file is read again only when it changed, of a log the lines that are new since the last read
-(decision 152: how a log that was replaced is told).
+(decision 152: how a log that was replaced is told). A read that fails tells nothing of the content:
+what was read before stays (decision 217).
 """
 
 from collections.abc import Callable, Iterator
@@ -22,9 +23,14 @@ Stamp = tuple[int, int, int]
 def stamp(path: Path) -> Stamp | None:
     """Time, size and inode of a file, which change when it does; None where it is missing."""
     try:
-        status = path.stat()
+        return _read_stamp(path)
     except OSError:
         return None
+
+
+def _read_stamp(path: Path) -> Stamp:
+    """As ``stamp``, but raises OSError where the file is missing or out of reach."""
+    status = path.stat()
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
@@ -69,6 +75,7 @@ class LogTail:
     def __init__(self, path: Path) -> None:
         """The file is not read yet, and need not exist."""
         self.path = path
+        self._found: Stamp | None = None
         self._seen: Stamp | None = None
         self._is_failed = False
         """Whether the last read failed: the rest is read though the file is the same."""
@@ -81,20 +88,27 @@ class LogTail:
         return self._end
 
     def was_replaced(self) -> bool:
-        """Whether the file was truncated or replaced since the last read: then its earlier lines
-        are void, and ``blocks`` begins at the start."""
-        found = stamp(self.path)
-        if found == self._seen or (found is not None and self._is_continued(found)):
+        """Whether the file was truncated, replaced or removed since the last read: then its earlier
+        lines are void, and ``blocks`` begins at the start."""
+        self._found = None
+        try:
+            self._found = _read_stamp(self.path)
+            if self._found == self._seen or self._is_continued(self._found):
+                return False
+        except (FileNotFoundError, NotRegular):
+            pass
+        except OSError:
+            self._found = None
             return False
-        had_lines, self._end, self._mark = self._end > 0, 0, b""
+        had_lines, self._end, self._mark, self._seen = self._end > 0, 0, b"", None
         return had_lines
 
     def blocks(self) -> Iterator[tuple[int, memoryview]]:
-        """(offset in the file, whole lines) of the part not read yet, some megabytes at a time."""
-        found = stamp(self.path)
-        if found is None or (found == self._seen and not self._is_failed):
+        """(offset in the file, whole lines) of the part not read yet, some megabytes at a time, of
+        the file that ``was_replaced`` found."""
+        if self._found is None or (self._found == self._seen and not self._is_failed):
             return
-        self._seen, self._is_failed = found, False
+        self._seen, self._is_failed = self._found, False
         try:
             with open_regular(self.path) as file:
                 file.seek(self._end)
@@ -107,15 +121,12 @@ class LogTail:
             self._is_failed = True
 
     def _is_continued(self, found: Stamp) -> bool:
-        """Whether the part read is unchanged."""
+        """Whether the part read is unchanged; raises OSError where it cannot be read."""
         if self._seen is None or found[2] != self._seen[2] or found[1] < self._end:
             return False
-        try:
-            with open_regular(self.path) as file:
-                file.seek(self._end - len(self._mark))
-                return file.read(len(self._mark)) == self._mark
-        except OSError:
-            return False
+        with open_regular(self.path) as file:
+            file.seek(self._end - len(self._mark))
+            return file.read(len(self._mark)) == self._mark
 
 
 def _whole_lines(file: BinaryIO) -> memoryview:
