@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
     from rich.table import Table
 
@@ -28,6 +30,14 @@ HIDDEN = frozenset(("schema", "rounds_positions_per_s"))
 MEGABYTE = 10**6
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+
+def require_one_output(out: "Path | None", json: bool) -> None:
+    """Refuse --json together with --out -, before anything is read."""
+    if json and str(out) == "-":
+        from vecchess.errors import ConfigError
+
+        raise ConfigError("--json and --out - both want stdout: drop one")
 
 
 def print_json(values: Mapping[str, Any]) -> None:

@@ -47,6 +47,12 @@ def answers_of(*runs: Path) -> dict[str, Any]:
     return json.loads(json.dumps(report_answers(RunRegistry(runs)), allow_nan=False))
 
 
+def report_of(out: Path, *runs: Path) -> Path:
+    """The file ``out`` with the report on ``runs``."""
+    write_report(runs, out)
+    return out
+
+
 def facts_of(run: Path) -> dict[str, str]:
     return dict(facts(RunView(run)))
 
@@ -207,12 +213,12 @@ def test_pages_that_were_not_built_are_asked_for(tmp_path: Path) -> None:
 @NEEDS_PAGES
 def test_a_file_is_written_whole(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path / "first")
-    assert write_report([made.path]) == made.path / "report.html"
-    assert (made.path / "report.html").read_text().endswith("</html>\n")
+    out = tmp_path / "a.html"
+    assert report_of(out, made.path).read_text().endswith("</html>\n")
     with pytest.raises(ConfigError, match="a run is named twice"):
-        write_report([made.path, tmp_path / "." / "first"])
+        report_of(out, made.path, tmp_path / "." / "first")
     with pytest.raises(ConfigError, match="there is no folder"):
-        write_report([made.path], tmp_path / "nowhere" / "a.html")
+        report_of(tmp_path / "nowhere" / "a.html", made.path)
 
 
 @NEEDS_PAGES
@@ -223,16 +229,24 @@ def test_the_command(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, f"written to {out}\n")
     assert json.loads(done.stdout)["file"] == str(out)
     assert out.read_text().startswith("<!doctype html>")
+    assert inside("report", made.path).returncode == 0
+    assert (made.path / "report.html").is_file()
     refused = inside("report", tmp_path)
     assert refused.returncode == 2
     assert "is not a run" in refused.stderr
+
+
+def test_one_of_page_and_json_has_stdout(tmp_path: Path) -> None:
+    refused = inside("report", selfplay_run(tmp_path / "first").path, "--out", "-", "--json")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "vecchess: error: --json and --out - both want stdout: drop one\n"
 
 
 @NEEDS_PAGES
 def test_odd_bytes_are_question_marks(tmp_path: Path) -> None:
     made = selfplay_run(tmp_path / os.fsdecode(b"fir\xffst"))
     made.status(state="stopped", why="\ud800", notes=[{"line": "\udfff"}])
-    text = write_report([made.path], tmp_path / "report.html").read_text()
+    text = report_of(tmp_path / "report.html", made.path).read_text()
     assert '"name":"fir?st"' in text
     assert "stopped by ?" in text
 
@@ -260,7 +274,7 @@ def fits(page: Page) -> bool:
 @NEEDS_PAGES
 def test_a_run_is_read_without_a_server(page: Page, tmp_path: Path) -> None:
     made = long_training(tmp_path / "gumbel", 6)
-    out = write_report([made.path], tmp_path / "a.html")
+    out = report_of(tmp_path / "a.html", made.path)
     page.goto(out.as_uri())
     for title in ("Facts", "Strength", "Learning", "Throughput", "Results", "Games"):
         expect(page.get_by_role("region", name=title, exact=True)).to_be_visible()
@@ -279,13 +293,13 @@ def test_a_run_is_read_without_a_server(page: Page, tmp_path: Path) -> None:
 def test_a_report_has_only_parts_with_something_to_show(page: Page, tmp_path: Path) -> None:
     made = selfplay_run(tmp_path / "first")
     place = page.get_by_role("region", name="Strength", exact=True)
-    page.goto(write_report([made.path], tmp_path / "a.html").as_uri())
+    page.goto(report_of(tmp_path / "a.html", made.path).as_uri())
     expect(page.get_by_role("region", name="Results", exact=True)).to_be_visible()
     expect(place).to_have_count(0)
     (made.path / "eval").mkdir()
     curve = [{"player": "x", "elo": 100, "cost": {"core-hours": 2.0}}]
     (made.path / "eval" / "cost.json").write_text(json.dumps({"curve": curve}))
-    page.goto(write_report([made.path], tmp_path / "b.html").as_uri())
+    page.goto(report_of(tmp_path / "b.html", made.path).as_uri())
     expect(place).to_be_visible()
 
 
@@ -298,7 +312,7 @@ def test_runs_are_compared_without_a_server(page: Page, tmp_path: Path) -> None:
         points = [{"elo": 100 * hours, "cost": {"core-hours": hours}} for hours in (0.05, 0.5, 2)]
         (made.path / "eval").mkdir()
         (made.path / "eval" / "cost.json").write_text(json.dumps({"curve": [*odd, *points]}))
-    out = write_report([first.path, second.path], tmp_path / "both.html")
+    out = report_of(tmp_path / "both.html", first.path, second.path)
     page.goto(out.as_uri())
     expect(page.get_by_role("heading", name="Loss: total")).to_be_visible()
     expect(page.get_by_role("heading", name="Score of the first pairing")).to_be_visible()
@@ -318,7 +332,7 @@ def test_runs_are_compared_without_a_server(page: Page, tmp_path: Path) -> None:
 
 @NEEDS_PAGES
 def test_nothing_that_a_run_says_is_run(page: Page, tmp_path: Path) -> None:
-    out = write_report([evil_run(tmp_path / "<b>&'x").path], tmp_path / "a.html")
+    out = report_of(tmp_path / "a.html", evil_run(tmp_path / "<b>&'x").path)
     page.goto(out.as_uri())
     expect(page.locator("main")).to_contain_text(EVIL)
     assert page.locator("script").count() == 2

@@ -25,7 +25,7 @@ from vecchess.dash.web.assets import FOLDER, check_built
 from vecchess.errors import ConfigError
 from vecchess.monitor.charts import CHARTS
 from vecchess.monitor.run_view import RunView
-from vecchess.runtime.atomic_output import in_run_folder, text_file
+from vecchess.runtime.atomic_output import text_file
 from vecchess.store.run_folder import RunFolder
 
 REPORT_NAME = "report.html"
@@ -34,19 +34,15 @@ NUM_LINES = 600
 """Lines of a kind of measurements at most."""
 
 
-def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
-    """Write the report on ``runs`` to ``out``, whole or not at all; returns where it is.
+def write_report(runs: Sequence[Path], out: Path) -> None:
+    """Write the report on ``runs`` to ``out``, whole or not at all; "-" is stdout.
 
-    None: report.html in the folder of the only run, in the current folder for several. Raises
-    ConfigError where a run is none or named twice or the pages were not built, DataError where the
-    disk refuses.
+    Raises ConfigError where a run is none or named twice or the pages were not built, DataError
+    where the disk refuses.
     """
     page = report_page(runs)
-    own = runs[0] / REPORT_NAME if len(runs) == 1 else Path(REPORT_NAME)
-    place = out or in_run_folder(own)
-    with text_file(place) as file:
+    with text_file(out) as file:
         file.write(page)
-    return place
 
 
 def report_page(runs: Sequence[Path], pages: Path = FOLDER) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from vecchess_cli.options import PanelCommand, Run, beside, command_group, run_here
-from vecchess_cli.output import Json, note, notes, print_json
+from vecchess_cli.output import Json, note, notes, print_json, require_one_output
 
 if TYPE_CHECKING:
     from vecchess.export.game_source import ExportSource, OnExported
@@ -63,7 +63,7 @@ def pgn(
     """
     place = run_here(run)
     out = out or beside(run, place, "games.pgn")
-    _require_one(out, json)
+    require_one_output(out, json)
     from vecchess.export.pgn_export import export_pgn
 
     with _games(place, games) as (source, on_exported):
@@ -110,7 +110,7 @@ def csv(
     """
     place = run_here(run)
     out = out or beside(run, place, "plies.csv" if plies else "games.csv")
-    _require_one(out, json)
+    require_one_output(out, json)
     from vecchess.export.csv_table import export_csv
 
     with _games(place, games) as (source, on_exported):
@@ -139,7 +139,7 @@ def onnx(
     Example:  vecchess export onnx small.safetensors
     """
     out = out or _beside(net, ".onnx")
-    _require_one(out, json)
+    require_one_output(out, json)
     from vecchess.export.onnx_export import export_onnx
     from vecchess.snn.integer.net_file import load_net
 
@@ -187,7 +187,7 @@ def nir(
     Example:  vecchess export nir small.safetensors
     """
     out = out or _beside(net, ".nir")
-    _require_one(out, json)
+    require_one_output(out, json)
     from vecchess.export.nir_file import export_nir
     from vecchess.snn.integer.net_file import load_net
 
@@ -316,11 +316,3 @@ def _beside(net: Path, ending: str) -> Path:
 
         raise ConfigError(f'NET is "{net}": give a network file')
     return net.with_name(net.stem + ending)
-
-
-def _require_one(out: Path, json: bool) -> None:
-    """Refuse --json together with --out -, before anything is read."""
-    if json and str(out) == "-":
-        from vecchess.errors import ConfigError
-
-        raise ConfigError("--json and --out - both want stdout: drop one")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from vecchess_cli.options import Runs, beside, command_app, run_here
-from vecchess_cli.output import Json, print_json, results
+from vecchess_cli.output import Json, print_json, require_one_output, results
 
 SCHEMA = 1
 
@@ -32,16 +32,20 @@ def report(
 
     vecchess report runs/a runs/b --out a-and-b.html
     """
+    require_one_output(out, json)
     from vecchess.dash.write_report import REPORT_NAME, write_report
+    from vecchess.runtime.atomic_output import in_run_folder
 
     folders = [run_here(run) for run in runs]
     if out is None and len(runs) == 1:
         out = beside(runs[0], folders[0], REPORT_NAME)
-    place = write_report(folders, out)
-    if str(place) != "-":
-        results(json).print(f"written to {place}", markup=False)
+    elif out is None:
+        out = in_run_folder(Path(REPORT_NAME))
+    write_report(folders, out)
+    if str(out) != "-":
+        results(json).print(f"written to {out}", markup=False)
     if json:
-        print_json({"schema": SCHEMA, "file": str(place), "runs": runs})
+        print_json({"schema": SCHEMA, "file": str(out), "runs": runs})
     return 0
 
 
