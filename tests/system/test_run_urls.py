@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.dash.test_report import NEEDS_PAGES
+from tests.export.made import SEED
 from tests.monitor.runs import selfplay_run
 from tests.system.commands import PROGRAM, SHORT, inside, vecchess
+from vecchess.browser import export_web as module
+from vecchess.config import SelfplayConfig, build, read_toml
 from vecchess.jit import cache_base
 from vecchess.runtime.child_program import start_program
 from vecchess.store.remote.object_store import ObjectStore
 from vecchess.store.remote.run_places import copy_folder
+from vecchess.store.run_pins import pin_run
 
 pytestmark = pytest.mark.thorough
 
@@ -82,6 +86,24 @@ def test_a_report_on_a_run_by_url_goes_into_the_current_folder(tmp_path: Path) -
     assert Path("report.html").stat().st_size > 10_000
 
 
+def test_a_page_plays_the_games_of_a_run_by_url(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = selfplay_run(tmp_path / "first")
+    made.net(256, 400)
+    pin_run(made.run, build(SelfplayConfig, read_toml(made.run.config)))
+    asked: list[tuple[Path, str, int]] = []
+
+    def export_web(net: str, name: str, out: Path, config: SelfplayConfig) -> dict[str, int]:
+        asked.append((Path(net), name, config.seed))
+        return {"files": 9, "bytes": 1}
+
+    monkeypatch.setattr(module, "export_web", export_web)
+    lines_of("export", "web", "--run", f"file://{made.path}", "--out", "page")
+    copy, name = copy_folder(f"file://{made.path}", "reader"), "first-s256-d400"
+    assert asked == [(copy / "nets" / f"{name}.safetensors", name, SEED)]
+
+
 def test_places_without_a_run_are_refused_in_one_line(s3_place: str) -> None:
     for command in (
         ["games", "info", s3_place],
@@ -92,6 +114,7 @@ def test_places_without_a_run_are_refused_in_one_line(s3_place: str) -> None:
         ["replay", s3_place, 1],
         ["export", "pgn", s3_place],
         ["export", "tracker", s3_place, "--to", "mlflow"],
+        ["export", "web", "--run", s3_place, "--out", "page"],
         ["eval", "--history", s3_place],
         ["gather", "label", s3_place, "--net", "tiny", "--out", "labels"],
         ["calibrate", "default", "--games", s3_place],

@@ -237,7 +237,8 @@ def web(
         str | None, typer.Option(help="Network file, or default.", show_default="default, or RUN's")
     ] = None,
     run: Annotated[
-        Path | None, typer.Option(help="A run whose games the page can play again.")
+        str | None,
+        typer.Option(help="A run, or its URL, whose games the page can play again."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -255,7 +256,7 @@ def web(
 
     config, chosen = build(SelfplayConfig, {}), net or DEFAULT_NET
     if run is not None:
-        folder = RunFolder.existing(run)
+        folder = RunFolder.existing(run_here(run, with_shards=False))
         config, chosen = settings_of(folder, {}), net or newest_network(folder)
     name = DEFAULT_NET if chosen == DEFAULT_NET else Path(chosen).stem
     facts = export_web(chosen, name, out, config)
