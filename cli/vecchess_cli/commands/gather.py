@@ -56,7 +56,8 @@ def pgn(
     console.print(
         f"wrote {counts.games:,} games, {counts.plies:,} plies to {out}; left out: "
         f"{counts.unfinished:,} without a result, {counts.empty:,} without moves, "
-        f"{counts.bad:,} with errors"
+        f"{counts.bad:,} with errors",
+        markup=False,
     )
     if counts.first_bad:
         console.print(f"the first with errors: {counts.first_bad}", markup=False)
@@ -171,7 +172,7 @@ def _gather(
         except Stopped:
             note(f"{stopped_text(stop.reason)}; resume with the same command")
             return exit_code(stop.reason)
-    results(json).print(show(facts))
+    results(json).print(show(facts), markup=False)
     if json:
         print_json(facts | {"out": str(out)})
     return 0

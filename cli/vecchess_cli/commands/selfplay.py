@@ -1,5 +1,6 @@
 """``vecchess selfplay``: play games and record them."""
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -90,10 +91,9 @@ def _shown(summary: dict[str, Any]) -> dict[str, Any]:
     from vecchess.monitor.bottleneck import find_bottleneck
 
     games, target = summary["games"], summary["target"]
-    has_gpu = any(label != "cpu" for label in summary["devices"])
     results = {"White": "white_wins", "draws": "draws", "Black": "black_wins"}
     ends = sorted(summary["terminations"].items(), key=lambda item: -item[1])
-    again = f"vecchess selfplay --run-dir {summary['run_dir']} --resume"
+    again = f"vecchess selfplay --run-dir {shlex.quote(summary['run_dir'])} --resume"
     shown = {
         "games": f"{games:,} of {target:,}" if target else games,
         "mean_length": f"{summary['mean_length']:.0f} plies",
@@ -108,7 +108,8 @@ def _shown(summary: dict[str, Any]) -> dict[str, Any]:
     shown |= {name: summary[name] for name in speeds}
     if summary["searched_plies"]:
         shown["from_the_cache"] = f"{summary['cache_hit_rate']:.0%} of the positions"
-    if summary["evals_per_s"]:
+    if summary["evals_per_s"] and summary["executor"] == "local":  # others tell no devices
+        has_gpu = any(label != "cpu" for label in summary["devices"])
         shown["bottleneck"] = find_bottleneck(summary, has_gpu, left=None, seated=0).label
     if summary["resign_checks"]:
         wrong = f"{summary['resign_false_positives']} of {summary['resign_checks']} checked"

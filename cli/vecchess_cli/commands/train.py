@@ -195,7 +195,7 @@ def _shown(summary: dict[str, Any]) -> dict[str, Any]:
         name = f"{match['player']} against {match['opponent']}"
         shown[name] = f"{firsts.setdefault(name, score)} before, {score} now"
     if summary["stopped_by"]:
-        again = f"resume with: vecchess train --run-dir {run_dir} --resume"
+        again = f"resume with: vecchess train --run-dir {shlex.quote(run_dir)} --resume"
         shown[stopped_text(summary["stopped_by"])] = again
     else:
         shown["try_it"] = f"vecchess analyse --net {shlex.quote(summary['spelling'])}"

@@ -95,7 +95,7 @@ def play_run(
             status.add_note(line)
             console.print(line, soft_wrap=True, markup=False)
         config = pinned(run, given)
-        report = partial(console.print, soft_wrap=True)
+        report = partial(console.print, soft_wrap=True, markup=False)
         with Precompiler(config, report, devices) as precompiler:
             network = stored_net(config, run) if resume else configured_network(config)
             net_file = store_configured_net(network, run)
@@ -129,6 +129,7 @@ def _summary(
         "run_dir": str(run.path),
         "target": config.games,
         "max_plies": config.game.max_plies,
+        "executor": config.executor,
         "devices": [device.label for device in devices],
         **result.to_dict(),
         "exit_code": exit_code(result.stopped_by),
