@@ -74,6 +74,15 @@ def test_recorded_games_are_read_and_not_played() -> None:
     assert found.disk_bytes()["games"] == 0
 
 
+def test_games_take_no_more_than_their_quota() -> None:
+    """A training that may go back, because games of others are checked, keeps all."""
+    whole = plan().disk_bytes()["games"]
+    others = {"executor": "mailbox", "verify_share": 0.5}
+    for share, more, left in ((2, {}, whole), (0.5, {}, whole / 2), (0.5, others, whole)):
+        found = plan(keep_gb=share * whole / 1e9, **more).disk_bytes()
+        assert found["games"] == round(left)
+
+
 def test_machines_side_by_side_take_the_same_time() -> None:
     two = PLAYING.on(2)
     assert (two.per_s, two.cost_of(200)) == (100, Cost(2, 6))

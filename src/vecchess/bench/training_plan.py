@@ -25,6 +25,7 @@ from vecchess.runtime.cost_meter import Cost
 from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.worker.networks import publish
+from vecchess.store.maintenance.prune_games import GB
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.train.data.batch_spec import note_on_idle
@@ -92,7 +93,8 @@ class TrainingPlan:
         return cost.then(rest[0].cost_of((1 - share) * self.samples)) if rest else cost
 
     def _match_cost(self) -> Cost:
-        """The cost of matches for progress, at the speed of self-play."""
+        """The cost of matches for progress, at the speed of self-play; nothing where there is none
+        to tell it."""
         config = self.config
         if self.playing is None or not config.eval_every:
             return Cost()
@@ -103,14 +105,18 @@ class TrainingPlan:
         return self.playing.cost_of(moves * (policy + searched))
 
     def disk_bytes(self) -> dict[str, int]:
-        """Bytes in the run's folder at its end."""
+        """Bytes in the run's folder at its end; where its window needs more games than ``keep_gb``
+        has room for, there are more."""
         config = self.config
         full = config.tree.full_share if config.tree.search != "none" else 0.0
         per_ply = full * BYTES_PER_SEARCH + (1 - full) * BYTES_PER_PLY
+        games = self.positions * per_ply
+        if config.keep_gb and not config.may_go_back:
+            games = min(games, config.keep_gb * GB)
         kept = min(config.keep_checkpoints, config.iterations + 1)
         kept += config.iterations // config.keep_every if config.keep_every else 0
         return {
-            "games": round(self.positions * per_ply),
+            "games": round(games),
             "networks": self.net_bytes * (config.iterations + 1),
             "checkpoints": 4 * TENSORS_IN_CHECKPOINT * self.num_weights * kept,
         }
