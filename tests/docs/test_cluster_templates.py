@@ -44,3 +44,14 @@ def test_players_have_the_time_to_finish() -> None:
     for template in TEMPLATES[:2]:
         pod = yaml.safe_load(template.read_text())["spec"]["template"]["spec"]
         assert pod["terminationGracePeriodSeconds"] >= 30
+
+
+def test_what_is_over_is_not_started_again() -> None:
+    """A Job starts what failed, however often, and ends with the run; a Deployment, whose pods are
+    always started again, would keep its nodes."""
+    for template in TEMPLATES[:2]:
+        job = yaml.safe_load(template.read_text())
+        assert job["kind"] == "Job"
+        assert "completions" not in job["spec"], "one success is the end"
+        assert job["spec"]["backoffLimit"] >= 1000
+        assert job["spec"]["template"]["spec"]["restartPolicy"] == "OnFailure"
