@@ -157,6 +157,15 @@ def test_runs_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert client.get("/api/runs/one-2").json()["kinds"] == {"load": 3}
 
 
+def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    places = [small_run(tmp_path / name).path for name in ("a/a run", "b/a run", "c/a-run")]
+    with TestClient(make_site(tmp_path, *places), base_url=HOST) as client:
+        names = {run["id"]: run["name"] for run in client.get("/api/runs").json()}
+        assert names == {"a-run": "a run", "a-run-2": "a-run-2", "a-run-3": "a-run"}
+        for run, name in names.items():
+            assert client.get(f"/api/runs/{run}").json()["name"] == name
+
+
 def test_a_run_that_is_watched_twice_is_shown_once(tmp_path: Path) -> None:
     run = small_run(tmp_path / "runs" / "one").path
     both = run_reader.RunRegistry([run, tmp_path / "runs", run / "." / ""])

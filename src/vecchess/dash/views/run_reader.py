@@ -71,6 +71,8 @@ class RunRegistry:
         except ConfigError:  # deleted meanwhile
             return
         name = _unused(safe_name(view.name), self._views)
+        if view.name in {other.name for other in self._views.values()}:
+            view.name = name  # pages show it: a/run and b/run are two runs
         self._views[name], self._names[folder] = view, name
         self._read_at[name] = time.monotonic()
 
