@@ -8,11 +8,12 @@ import pytest
 from tests.export.made import games_of, played, searched
 from tests.monitor.runs import MadeRun, numbered, selfplay_run, so_far
 from vecchess.chess.uci_moves import to_chess_move
-from vecchess.dash.views.game_values import game_view
+from vecchess.dash.views.game_values import game_rows, game_view
 from vecchess.errors import DataError
 from vecchess.monitor import run_games as module
 from vecchess.monitor.decoded_game import DecodedGame, DecodedMoves
 from vecchess.monitor.run_view import RunView
+from vecchess.store.id_set import IdSet
 
 
 def check_moves(game: DecodedGame) -> None:
@@ -107,6 +108,53 @@ def test_a_game_and_its_neighbours_need_only_the_shards_that_they_are_in(
     last = [*range(107, 99, -1), 27, 26]
     assert [game.number for game in view.last_games(10)] == last
     assert opened == ["w3.npz", "w2.npz"]
+
+
+def test_a_page_of_the_list_needs_only_its_own_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = MadeRun(tmp_path)
+    for first in range(0, 96, 8):
+        made.record(numbered(played(), first))
+    opened: list[str] = []
+    real = module.read_outcomes
+    monkeypatch.setattr(module, "read_outcomes", lambda p: opened.append(p.name) or real(p))
+    view = RunView(tmp_path)
+
+    def page(first: int, **asked: str) -> list[int]:
+        found = game_rows(view, first, **asked)
+        assert found["total"] == 96
+        return [game["number"] for game in found["games"]]
+
+    assert page(10) == [*range(85, 35, -1)]
+    assert opened == [f"w{number}.npz" for number in range(10, 3, -1)]
+    assert page(90, order="oldest") == [*range(90, 96)]
+    assert opened[7:] == ["w11.npz"]
+    assert page(96) == page(10**15) == []
+    assert page(0, ending="ply_cap") == page(0), "all are opened, and the order is the same"
+    assert len(opened) == 12
+    (made.run.games / "w11.npz").write_bytes(b"damaged")
+    view = RunView(tmp_path)
+    assert page(0) == [*range(87, 37, -1)]
+
+
+def test_a_look_for_a_game_does_not_go_through_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = MadeRun(tmp_path)
+    for first in range(0, 96, 8):
+        made.record(numbered(played(), first))
+    view = RunView(tmp_path)
+    made.record(numbered(played(), 200))
+    view.refresh()
+    looks: list[int] = []
+    real = IdSet.contains
+    monkeypatch.setattr(IdSet, "contains", lambda *two: looks.append(1) or real(*two))
+    monkeypatch.setattr(IdSet, "union", None)
+    assert view.neighbours(95) == (94, 200)
+    with pytest.raises(DataError, match="no game 150"):
+        view.game(150)
+    assert len(looks) == 1
 
 
 def test_a_game_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ class ManifestTail:
         """The manifest is first read by ``refresh``; the folder need not exist."""
         self.folder = folder
         self.entries: list[ShardEntry] = []
+        self.ids = IdSet()
+        """The numbers of their games."""
         self.stats = GameStats()
         """Counts over all of them."""
         self._tail = LogTail(folder / MANIFEST_NAME)
@@ -54,7 +56,7 @@ class ManifestTail:
         """Read the lines that are new; returns whether anything changed."""
         changed = self._tail.was_replaced()
         if changed:
-            self.entries, self.stats = [], GameStats()
+            self.entries, self.ids, self.stats = [], IdSet(), GameStats()
         for offset, block in self._tail.blocks():
             changed = True
             lines = bytes(block).splitlines()
@@ -64,6 +66,7 @@ class ManifestTail:
             if entries is None:
                 entries = [entry for line in lines for entry in _parsed([line]) or ()]
             self.entries += entries
+            self.ids = IdSet.union([self.ids, *(entry.ids for entry in entries)])
             self.stats.add(*(entry.stats for entry in entries))
         return changed
 
@@ -96,8 +99,10 @@ class RunGames:
     def game(self, number: int, chess960: bool) -> DecodedGame | None:
         """The game of this number; None where it is not here. Raises DataError where its shard
         cannot be read."""
-        for entry in reversed(self._manifest.entries):
-            if entry.ids.contains(np.array([number]))[0]:
+        wanted = np.array([number])
+        entries = self._manifest.entries if self._manifest.ids.contains(wanted)[0] else []
+        for entry in reversed(entries):
+            if entry.ids.contains(wanted)[0]:
                 records = self._records(self._shard(entry))
                 rows = np.flatnonzero(records.numbers == number)
                 if len(rows):
@@ -105,21 +110,31 @@ class RunGames:
                     return decode_game(records, int(rows[0]), moves, None)
         return None
 
-    def newest(self, most: int) -> list[int]:
-        """The numbers of the newest games, the newest first. Only the shards that they are in are
-        opened."""
-        found: list[int] = []
-        for entry in reversed(self._manifest.entries):
-            if len(found) >= most:
+    @property
+    def num_games(self) -> int:
+        """Games that are recorded."""
+        return len(self._manifest.ids)
+
+    def outcomes_of(self, first: int, most: int, backwards: bool) -> GameOutcomes:
+        """How ``most`` games ended, after ``first`` others in the order of recording or
+        ``backwards``. Only the shards that they are in are opened; those that cannot be read are
+        passed over."""
+        parts, step = [], -1 if backwards else 1
+        for entry in self._manifest.entries[::step]:
+            if most <= 0:
                 break
-            found += self._outcomes_of(self._shard(entry)).numbers[::-1].tolist()
-        return found[:most]
+            if first >= entry.stats.games:
+                first -= entry.stats.games
+                continue
+            columns = vars(self._outcomes_of(self._shard(entry))).values()
+            parts.append(GameOutcomes(*(each[::step][first : first + most] for each in columns)))
+            first, most = 0, most - len(parts[-1].numbers)
+        return joined_outcomes(parts)
 
     def neighbours(self, number: int) -> tuple[int | None, int | None]:
         """The numbers before and after ``number``, None where there is none. No shard is opened,
         so that either may be in one that cannot be read."""
-        edges = IdSet.union(entry.ids for entry in self._manifest.entries).edges
-        first, end = edges[::2], edges[1::2]
+        first, end = self._manifest.ids.edges[::2], self._manifest.ids.edges[1::2]
         before, after = np.searchsorted(first, number), np.searchsorted(end, number + 1, "right")
         return (
             min(int(end[before - 1]), number) - 1 if before else None,

@@ -84,7 +84,7 @@ class RunView:
     def last_games(self, most: int) -> list[DecodedGame]:
         """The newest recorded games, the newest first, without those that cannot be read."""
         found = []
-        for number in self._recorded.newest(most):
+        for number in self.outcomes_of(0, most, backwards=True).numbers.tolist():
             with suppress(DataError):
                 found.append(self.game(number))
         return found
@@ -97,6 +97,16 @@ class RunView:
     def outcomes(self) -> GameOutcomes:
         """How all recorded games ended, in the order of recording."""
         return self._recorded.outcomes()
+
+    @property
+    def num_recorded(self) -> int:
+        """Games that are recorded, without those that were pruned."""
+        return self._recorded.num_games
+
+    def outcomes_of(self, first: int, most: int, backwards: bool) -> GameOutcomes:
+        """How ``most`` recorded games ended, after ``first`` others in the order of recording or
+        ``backwards``. Not all shards are opened."""
+        return self._recorded.outcomes_of(first, most, backwards)
 
     def networks(self) -> list[Path]:
         """nets/*.safetensors, the newest last."""

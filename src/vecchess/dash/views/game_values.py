@@ -4,11 +4,13 @@ from typing import Any
 
 import chess
 import numpy as np
+from numpy.typing import NDArray
 
 from vecchess.chess.pgn import RESULT_CODES, RESULTS
 from vecchess.chess.rules import Termination
 from vecchess.errors import ConfigError
 from vecchess.monitor.run_view import RunView
+from vecchess.store.shard import GameOutcomes
 
 ORDERS = ("newest", "oldest", "shortest", "longest")
 GAMES_PER_PAGE = 50
@@ -41,23 +43,18 @@ def game_rows(
     result: "1-0", "0-1", "1/2-1/2"; ending: a ``Termination`` in lower case; "" for any. order: one
     of ``ORDERS``. Raises ConfigError for any other.
     """
-    games = view.outcomes()
-    rows = np.arange(len(games.numbers))
-    if result:
-        rows = rows[np.sign(games.result[rows]) == _code(result, RESULT_CODES, "result")]
-    if ending:
-        rows = rows[games.termination[rows] == _code(ending, ENDING_CODES, "ending")]
-    plies = games.plies[rows]
-    if order in ("shortest", "longest"):
-        rows = rows[np.argsort(plies if order == "shortest" else -plies, kind="stable")]
-    elif order == "newest":
-        rows = rows[::-1]
-    elif order not in ORDERS:
+    if order not in ORDERS:
         raise ConfigError(f"the order is one of {', '.join(ORDERS)}, not {order[:20]!r}")
-    shown = rows[first : first + GAMES_PER_PAGE]
+    if result or ending or order in ("shortest", "longest"):
+        games = view.outcomes()
+        rows = _chosen(games, result, ending, order)
+        total, shown = len(rows), rows[first : first + GAMES_PER_PAGE]
+    else:  # a long run has thousands of shards: those of other pages stay closed
+        games = view.outcomes_of(first, GAMES_PER_PAGE, backwards=order == "newest")
+        total, shown = view.num_recorded, np.arange(len(games.numbers))
     endings = {code: name for name, code in ENDING_CODES.items()}
     return {
-        "total": len(rows),
+        "total": total,
         "first": first,
         "per_page": GAMES_PER_PAGE,
         "games": [
@@ -70,6 +67,19 @@ def game_rows(
             for row in shown.tolist()
         ],
     }
+
+
+def _chosen(games: GameOutcomes, result: str, ending: str, order: str) -> NDArray[np.int64]:
+    """The rows of the games that are asked for, in their ``order``."""
+    rows = np.arange(len(games.numbers))
+    if result:
+        rows = rows[np.sign(games.result[rows]) == _code(result, RESULT_CODES, "result")]
+    if ending:
+        rows = rows[games.termination[rows] == _code(ending, ENDING_CODES, "ending")]
+    plies = games.plies[rows]
+    if order in ("shortest", "longest"):
+        return rows[np.argsort(plies if order == "shortest" else -plies, kind="stable")]
+    return rows[::-1] if order == "newest" else rows
 
 
 def _code(name: str, codes: dict[str, int], what: str) -> int:
