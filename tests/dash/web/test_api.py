@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from tests.dash.site import HOST, make_site, small_run
 from tests.monitor.runs import selfplay_run, training_run
+from vecchess.config import TrainConfig, to_toml
 from vecchess.dash.views import run_reader
 from vecchess.dash.web.assets import PageFiles
 from vecchess.errors import ConfigError
@@ -155,6 +156,21 @@ def test_runs_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert [run["id"] for run in client.get("/api/runs").json()] == ["one-2"]
         small_run(tmp_path / "b" / "one", lines=3)
         assert client.get("/api/runs/one-2").json()["kinds"] == {"load": 3}
+
+
+def test_weights_of_a_module_are_not_offered(tmp_path: Path) -> None:
+    """They are no network without its code, which is not run here."""
+    for name, net in (("own", "tiny"), ("theirs", "module:their.nets:make?channels=8")):
+        made = training_run(tmp_path / name)
+        made.run.config.write_text(to_toml(TrainConfig(seed=7, net=net)))
+    places = tmp_path / "own", tmp_path / "theirs"
+    with TestClient(make_site(tmp_path, *places), base_url=HOST) as client:
+        own, theirs = (client.get(f"/api/runs/{place.name}").json() for place in places)
+        assert own["networks"] == theirs["networks"] == 3
+        assert own["rating_command"] == f"vecchess eval --history {tmp_path / 'own'}"
+        assert theirs["rating_command"] == ""
+        offered = client.get("/api/play/").json()["networks"]
+        assert {name.split("/")[0] for name in offered if "/" in name} == {"own"}
 
 
 def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from vecchess.dash.views.run_reader import RunRegistry
+from vecchess.inference.source import find
 from vecchess.monitor.run_status import RunStatus
 from vecchess.monitor.run_view import RunView
 from vecchess.monitor.series import Series
@@ -62,9 +63,17 @@ def run_details(name: str, view: RunView) -> dict[str, Any]:
         "networks": len(networks),
         "rated_unix": view.rated_unix,
         "newest_network": networks[-1].name if networks else "",
-        "rating_command": _rating_command(view.path, networks),
+        "rating_command": _rating_command(view.path, playable_networks(view)),
         "kinds": view.series.kinds,
     }
+
+
+def playable_networks(view: RunView) -> list[Path]:
+    """The networks of a run, the newest last, that can be opened by their files alone: none where
+    they are weights of a user's module, whose code would have to be run."""
+    net = view.config.get("net")
+    is_module = isinstance(net, str) and find(net).kind == "module"
+    return [] if is_module else view.networks()
 
 
 def _rating_command(run: Path, networks: list[Path]) -> str:

@@ -24,7 +24,12 @@ from vecchess.dash.play.service import PlayService
 from vecchess.dash.views.game_values import game_rows, game_view
 from vecchess.dash.views.run_facts import run_facts
 from vecchess.dash.views.run_reader import RunReader
-from vecchess.dash.views.run_values import run_details, run_rows, series_columns
+from vecchess.dash.views.run_values import (
+    playable_networks,
+    run_details,
+    run_rows,
+    series_columns,
+)
 from vecchess.dash.web.assets import PageFiles
 from vecchess.dash.web.event_hub import EventHub, EventStream
 from vecchess.dash.web.topics import parse_topics
@@ -155,10 +160,10 @@ async def _not_found(_: Request, __: Exception) -> Response:
 
 
 def _networks(reader: RunReader) -> dict[str, Path]:
-    """Network files by run and name, the newest first."""
+    """Files of networks that can be played with by run and name, the newest first."""
     found = []
     for run, view in reader.registry.views().items():
-        for place, path in enumerate(view.networks()):
+        for place, path in enumerate(playable_networks(view)):
             with suppress(OSError):  # deleted meanwhile
                 found.append((path.stat().st_mtime, place, f"{run}/{path.stem}", path))
     return {name: path for _, _, name, path in sorted(found, reverse=True)}
