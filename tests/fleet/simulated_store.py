@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from tests.fleet.worlds import World
 from vecchess.fleet.steps import sometimes
 
+FIRST_NET = "0" * 64
 SEAT_BYTES = 36
 """A seat's number and the 32 bytes that stand for its game."""
 
@@ -24,7 +25,7 @@ def learnt(net: str, games: Sequence[bytes]) -> str:
 
 def true_network(world: World) -> str:
     """The last network, as one machine without any fault gets it."""
-    net, games = "first", [b""] * world.seats
+    net, games = FIRST_NET, [b""] * world.seats
     for generation in range(world.generations):
         games = [play_seat(net, generation, s, game) for s, game in enumerate(games)]
         net = learnt(net, games)

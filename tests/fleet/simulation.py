@@ -23,6 +23,7 @@ from time import process_time
 from typing import Any, NamedTuple
 
 from tests.fleet.simulated_store import (
+    FIRST_NET,
     SEAT_BYTES,
     SimulatedStore,
     learnt,
@@ -85,7 +86,7 @@ class SeatGame(NamedTuple):
 class Books:
     """What a learner keeps on its own disk."""
 
-    nets: list[str] = field(default_factory=lambda: ["first"])
+    nets: list[str] = field(default_factory=lambda: [FIRST_NET])
     """The networks by generation."""
     recorded: dict[int, dict[int, SeatGame]] = field(default_factory=dict)
     """The games by generation and seat."""

@@ -149,7 +149,7 @@ class BlockPlayer:
     def _network_file(self, task: FleetTask) -> Path:
         """Where the network file of a task is to lie. A training that went back may use a name
         again: files and workers tell networks by their content."""
-        return self._folder / "nets" / f"{task.net_sha256[:16]}-{task.net}"
+        return self._folder / "nets" / f"{task.net_sha256}.safetensors"
 
     @property
     def throughput(self) -> Throughput:

@@ -15,7 +15,7 @@ from vecchess.errors import ConfigError, DataError
 from vecchess.safe_parse import clip_line, is_schema, parse_json_object
 from vecchess.store.blocks import Blocks
 from vecchess.store.remote.block_file import HEAD_BYTES, BlockName
-from vecchess.store.run_pins import GAMES_VERSION, PinnedFile
+from vecchess.store.run_pins import GAMES_VERSION, FileName, PinnedFile
 
 SCHEMA = 1
 RUN_NAME = "fleet/run.json"
@@ -71,9 +71,9 @@ class FleetTask(StoredModel):
     first: _Count
     end: _Count
     size: Annotated[int, Field(ge=1, le=1 << 40)]
-    net: Annotated[str, Field(pattern=f"^{_PART}$", max_length=250)]
+    net: Annotated[FileName, Field(max_length=250)]
     """Network file in ``nets``, or the name of a built-in one."""
-    net_sha256: str
+    net_sha256: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
     """sha256 of that file; "" of one that is built in."""
     inputs: tuple[tuple[CutPart, ...], ...] = ()
     """Files of each block with the games it goes on with, and perhaps others; none: no block goes

@@ -52,6 +52,8 @@ TABLES = "syzygy"
 LIBRARIES = ("numpy", "numba", "llvmlite", "torch", "chess")
 FEATURES = ("avx2", "bmi2", "avxvnni", "avx512f", "avx512vl", "avx512vnni", "avx512vbmi2")
 """Instruction sets that kernels choose their code by."""
+FileName = Annotated[str, Field(pattern=r"^\.*[^./\\\x00][^/\\\x00]*$")]
+"""A name that cannot leave its folder, of a file that the user has named, or whose folder."""
 
 
 class PinnedFile(TypedModel):
@@ -59,7 +61,7 @@ class PinnedFile(TypedModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    file: Annotated[str, Field(pattern=r"^\.*[^./\\\x00][^/\\\x00]*$")]
+    file: FileName
     sha256: str
 
 
