@@ -82,7 +82,7 @@ MOST_BLOCK_SEATS, USUAL_BLOCKS = 256, 256
 MOST_BLOCKS = 1024
 """Blocks of a task of self-play, at most."""
 BUSY_S = 0.5
-"""Before the manifest is tried again: the learner may have it, to send a window of games."""
+"""Before a write is tried again: the learner may have the manifest, to send a window of games."""
 PART = "part-"
 """Before the name of a shard with some of the games of a block."""
 FLEET = 0
@@ -396,11 +396,18 @@ class FleetExecutor:
             if left != ids:  # some are recorded: they were given out in other blocks before
                 games, file = games.only(left, self._seating), f"{PART}{name.file}"
                 shard, cut = games.to_bytes(self._games.run_id)
-            entry = store_block(self._run, file, shard, cut, games, left)
-            while not self._retry.attempt(partial(self.ledger.record, FLEET, entry)):
-                self._wait(lambda: False, BUSY_S)
+            self._persist(partial(self._record, file, shard, cut, games, left))
         self._num_held = 0
         self._quota.enforce()
+
+    def _record(self, file: str, shard: bytes, cut: bytes, games: BlockGames, ids: IdSet) -> None:
+        """Write the files of a block and their line; what was written before does no harm."""
+        self.ledger.record(FLEET, store_block(self._run, file, shard, cut, games, ids))
+
+    def _persist(self, write: Callable[[], object]) -> None:
+        """Repeat ``write`` while the disk is full, or another process has the manifest."""
+        while not self._retry.attempt(write):
+            self._wait(lambda: False, BUSY_S)
 
     def _earliest_by(self, player: str) -> int | None:
         """The first generation with recorded games of a player, or with games of which compaction
