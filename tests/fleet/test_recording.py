@@ -1,21 +1,26 @@
 """How a learner records the results of players. Games are made up."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.fleet.simulated_store import SimulatedStore
 from tests.fleet.test_fleet_run import Quiet
 from tests.store.games import made_up
-from vecchess.config import SelfplayConfig
+from vecchess.config import SelfplayConfig, TrainConfig
 from vecchess.errors import DiskFull
 from vecchess.fleet import block_games, fleet_run
+from vecchess.fleet.block_games import BlockGames
 from vecchess.fleet.fleet_run import FleetExecutor
 from vecchess.fleet.task import FleetTask
 from vecchess.runtime import write_retry
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.devices import CPU
 from vecchess.store.id_set import IdSet
+from vecchess.store.inflight import SavedGames
 from vecchess.store.remote.block_file import BlockName, pack_block
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import pin_run
@@ -25,15 +30,36 @@ TASK = FleetTask(
     number=0, generation=0, first=0, end=8, size=2, net="constant", net_sha256=""
 )  # fmt: skip
 CONFIG = SelfplayConfig(net="constant", games=TASK.end, gpus="cpu")
+TRAINING = TrainConfig(net="constant", seats=4, positions_per_iter=12, gpus="cpu")
+GENERATIONS = [
+    FleetTask(
+        number=number, generation=number, first=4 * number, end=4 * number + 4, size=2,
+        net="constant", net_sha256="",
+    ) for number in range(2)
+]  # fmt: skip
 
 
-def executor_of(run: RunFolder, watcher: Quiet) -> FleetExecutor:
-    """The executor of a run of self-play whose games are open."""
+def executor_of(
+    run: RunFolder, watcher: Quiet, config: SelfplayConfig | TrainConfig = CONFIG
+) -> FleetExecutor:
+    """The executor of a new run."""
     run.create()
-    pin_run(run, CONFIG)
-    executor = FleetExecutor(CONFIG, run, SimulatedStore(), [CPU], watcher, keeps_results=False)  # type: ignore[arg-type]
+    pin_run(run, config)
+    store: Any = SimulatedStore()
+    seen: Any = watcher
+    executor = FleetExecutor(config, run, store, [CPU], seen, keeps_results=False)
     executor.ledger.open(IdSet([(TASK.first, TASK.end)]))
     return executor
+
+
+def block_of(run: RunFolder, ended: list[int], waiting: list[int]) -> bytes:
+    """The result of a block of a training with games of these numbers."""
+    games = made_up(waiting, seed=1)
+    none = np.zeros(games.num_games, np.int8)
+    plies = np.full(len(games.prob), 0.5, np.float32)
+    games = replace(games, result=none, termination=none.astype(np.uint8), prob=plies)
+    saved = SavedGames(games, np.zeros((len(none), 2), np.uint8), none.astype(np.uint8))
+    return pack_block(*BlockGames(made_up(ended), saved).to_bytes(run.run_id))
 
 
 def results_of(run: RunFolder) -> dict[BlockName, bytes]:
@@ -77,3 +103,41 @@ def test_results_wait_while_the_disk_is_full(
         f"cannot write {files[0]}: No space left on device: results of players wait", again,
         f"cannot write {files[2]}: No space left on device: results of players wait", again,
     ]  # fmt: skip
+
+
+RECORDED = "it has games that are recorded already"
+LATER = "it has games that come later"
+
+
+@pytest.mark.parametrize(
+    ("ended", "waiting", "fault"),
+    [
+        ([6, 7, 10], [14, 11], ""),
+        ([], [7, 6], ""),
+        ([5], [7, 6], "it has games of other seats"),
+        ([6], [10, 9], "it has other seats"),
+        ([2, 6], [10, 7], RECORDED),
+        ([6], [10, 3], RECORDED),
+        ([6, 10], [10, 7], LATER),
+        ([14], [10, 7], LATER),
+        ([6], [10, 35], LATER),
+    ],
+)
+def test_games_that_cannot_follow_the_recorded_ones_are_a_fault(
+    ended: list[int], waiting: list[int], fault: str, tmp_path: Path
+) -> None:
+    run = RunFolder(tmp_path / "run")
+    executor = executor_of(run, Quiet(), TRAINING)
+    before = {
+        BlockName(0, 0, "a"): block_of(run, [0, 1], [4, 5]),
+        BlockName(0, 1, "a"): block_of(run, [2, 3], [6, 7]),
+    }
+    for name, data in before.items():
+        assert executor._fault(GENERATIONS[0], name, data) == ""
+    executor._accept(GENERATIONS[0], before)
+    result = BlockName(1, 1, "b"), block_of(run, ended, waiting)
+    assert executor._fault(GENERATIONS[1], *result) == fault
+    if not fault:
+        executor._accept(GENERATIONS[1], dict([result]))
+        assert recorded(run) == [0, 1, 2, 3, *ended]
+        assert executor._fault(GENERATIONS[1], *result) == ""

@@ -12,7 +12,7 @@ from vecchess.fleet.task import FleetTask, GamesOfRun
 from vecchess.runtime.atomic_write import path_refusals, write_atomically
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames, parse_saved
-from vecchess.store.manifest import ShardEntry
+from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.remote.block_file import BlockName, unpack_block
 from vecchess.store.run_folder import RunFolder
@@ -35,7 +35,9 @@ class BlockGames(NamedTuple):
         ended = parse_shard(path, shard, {}, None, facts.run_id)[0]
         return cls(ended, parse_saved(path, cut, facts.run_id) if facts.seats else None)
 
-    def fault(self, task: FleetTask, block: int, seating: Seating | None) -> str:
+    def fault(
+        self, task: FleetTask, block: int, seating: Seating | None, recorded: Manifest
+    ) -> str:
         """Why these cannot be the games of a block, as far as it is seen without playing; or ""."""
         ids = task.blocks.ids(block)
         if (self.ended.termination == Termination.ONGOING).any():
@@ -48,8 +50,16 @@ class BlockGames(NamedTuple):
         segments = seating.of_games(ids, records.numbers)
         if len(segments) != len(ids) or IdSet.of(segments) != ids:
             return "it has other seats"
-        its_own = ids.contains(seating.of_games(ids, self.ended.numbers))
-        return "" if its_own.all() else "it has games of other seats"
+        if not ids.contains(its_own := seating.of_games(ids, self.ended.numbers)).all():
+            return "it has games of other seats"
+        last = records.numbers[np.argsort(segments)]  # of each seat
+        end = seating.end_of_games(task.generation)
+        if (self.ended.numbers >= last[its_own - ids.span[0]]).any() or last.max() >= end:
+            return "it has games that come later"
+        numbers = np.concatenate([self.ended.numbers, records.numbers])
+        is_new = ~recorded.segments.contains(np.concatenate([its_own, segments]))
+        is_over = recorded.ids.contains(numbers[is_new]).any()
+        return "it has games that are recorded already" if is_over else ""
 
     def digest(self) -> str:
         """A hash of all that the games are; equal games have equal digests."""

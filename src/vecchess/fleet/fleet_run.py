@@ -128,7 +128,8 @@ class FleetExecutor:
         self._devices, self._watcher = devices, watcher
         self._seating = Seating.of(config) if isinstance(config, TrainConfig) else None
         self._games = games_of_run(config, run, self._seating)
-        manifest, has_seats = run.manifest(), self._seating is not None
+        self._manifest = manifest = run.manifest()
+        has_seats = self._seating is not None
         self.ledger = GameLedger(manifest, self._games.run_id, watcher.report_line, has_seats)
         self._cuts = CutFinder(run, manifest, self._seating) if self._seating else None
         self._quota = DiskQuota(manifest, config.keep_gb, watcher.report_line, log_event)
@@ -357,7 +358,7 @@ class FleetExecutor:
             games = BlockGames.of(name, data, self._games)
         except DataError as error:
             return str(error)
-        return games.fault(task, name.block, self._seating)
+        return games.fault(task, name.block, self._seating, self._manifest)
 
     def _difference(self, task: FleetTask, name: BlockName, data: bytes) -> str:
         """How the result of a block differs from what is played here; or ""."""

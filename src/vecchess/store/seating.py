@@ -10,13 +10,14 @@ generation before left it, of the network, and of these numbers.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from vecchess.config import TrainConfig
 from vecchess.store.id_set import Ids, IdSet
 
+AnyIds = TypeVar("AnyIds", int, Ids)
 USUAL_TURNS = 200
 """Turns of a seat in a generation where the settings leave the number of seats open."""
 
@@ -63,5 +64,9 @@ class Seating(NamedTuple):
         A seat starts Q + 1 games a generation at most, so that none of them was played before.
         """
         generations, seats = np.divmod(segments.ids, self.seats)
-        numbers: Ids = seats + self.seats * (self.turns + 1) * generations
+        numbers: Ids = seats + self.end_of_games(generations - 1)
         return numbers
+
+    def end_of_games(self, generation: AnyIds) -> AnyIds:
+        """A number above those of all games that were begun up to this generation."""
+        return self.seats * (self.turns + 1) * (generation + 1)
