@@ -1,12 +1,17 @@
 """Shards that no line of the manifest knows: each game counts once, and nothing is lost."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.store.games import made_up, shard
 from vecchess.errors import DataError, FileUnreadable
+from vecchess.store import manifest as manifests
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.shard import NO_RUN, ShardFile, read_shards, write_shard
@@ -229,3 +234,35 @@ def test_a_first_line_that_could_not_be_read_again_is_not_written(
     with pytest.raises(DataError, match="too many ranges of pruned games"):
         manifest.replace(manifest.entries[2:], pruned)
     assert manifest.path.read_bytes() == before
+
+
+def test_entries_are_found_by_their_numbers_and_each_is_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fleet asks for the entries of each block of a generation."""
+    looked_at: list[int] = []
+
+    def array(values: list[object], *rest: object) -> object:
+        looked_at.append(len(values))
+        return np.asarray(values, *rest)
+
+    entries = [
+        replace(shard(tmp_path, f"{n}.npz", [2 * n, 2 * n + 1]), segments=IdSet([(n, n + 1)]))
+        for n in range(6)
+    ]
+    counting: Any = SimpleNamespace(**vars(np) | {"array": array})
+    manifest = Manifest(tmp_path)
+    for entry in entries[:4]:
+        manifest.append(entry)
+    monkeypatch.setattr(manifests, "np", counting)
+    for n in range(4):
+        assert manifest.entries_of(IdSet([(n, n + 1)])) == entries[n : n + 1]
+        assert manifest.entries_with(2 * n + 1, 2 * n + 3) == entries[n : min(n + 2, 4)]
+    assert looked_at == [4, 4]
+    for entry in entries[4:]:
+        manifest.append(entry)
+    assert manifest.entries_of(IdSet([(3, 9)])) == entries[3:]
+    assert manifest.entries_of(IdSet()) == []
+    assert looked_at == [4, 4, 2]
+    manifest.replace(entries[:1])
+    assert manifest.entries_with(0, 99) == entries[:1]

@@ -50,7 +50,7 @@ from vecchess.runtime.file_lock import file_lock
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.retried_read import list_folder, read_file, read_json, retried, unreadable
 from vecchess.safe_parse import clip_line, is_schema, open_regular, parse_json_object
-from vecchess.store.id_set import IdSet, Range, parse_steps
+from vecchess.store.id_set import Ids, IdSet, Range, parse_steps
 from vecchess.store.records import SCHEMA, GameRecords, concatenate
 from vecchess.store.shard import NO_RUN, SET_ASIDE_SUFFIX, ShardFile, parse_shard
 from vecchess.store.stats import GameStats
@@ -190,9 +190,9 @@ class Manifest:
         """Counts over these."""
         self.segments = IdSet()
         """The segments of a training that are recorded, see ``seating.py``."""
-        self._spans: list[Range] = []
+        self._spans = _Spans()
         """The first number of each entry, and the end of its last."""
-        self._segment_spans: list[Range] = []
+        self._segment_spans = _Spans()
         """The first segment of each entry, and the end of its last."""
         self._files: set[str] = set()
         self._head = b""
@@ -296,10 +296,8 @@ class Manifest:
         found = self._overlapping(self._segment_spans, *segments.span)
         return [each for each in found if each.segments & segments]
 
-    def _overlapping(self, spans: list[Range], first: int, end: int) -> list[ShardEntry]:
-        edges = np.array(spans, np.int64).reshape(-1, 2)
-        rows = np.flatnonzero((edges[:, 0] < end) & (edges[:, 1] > first))
-        return [self.entries[row] for row in rows]
+    def _overlapping(self, spans: "_Spans", first: int, end: int) -> list[ShardEntry]:
+        return [self.entries[row] for row in spans.overlapping(first, end)]
 
     def check_files(self) -> None:
         """Raise FileUnreadable where a listed shard is missing; one look at the folder."""
@@ -379,8 +377,8 @@ class Manifest:
         self.stats.add(*(entry.stats for entry in entries))
         self.ids = IdSet.union([self.ids, *(entry.ids for entry in entries)])
         self.segments = IdSet.union([self.segments, *(entry.segments for entry in entries)])
-        self._spans += [entry.ids.span for entry in entries]
-        self._segment_spans += [entry.segments.span for entry in entries]
+        self._spans.each += [entry.ids.span for entry in entries]
+        self._segment_spans.each += [entry.segments.span for entry in entries]
         self._files.update(entry.file for entry in entries)
 
     def _check_doubles(self, entries: list[ShardEntry]) -> None:
@@ -439,6 +437,21 @@ class Manifest:
         self._head, self.pruned, self.pruned_stats = line, IdSet.of_edges(edges), stats
         self.ids |= self.pruned
         self.stats.add(stats)
+
+
+class _Spans:
+    """Half-open ranges, one for each entry: many are asked for between two that are added."""
+
+    def __init__(self) -> None:
+        self.each: list[Range] = []
+        self._edges = np.empty((0, 2), np.int64)
+
+    def overlapping(self, first: int, end: int) -> Ids:
+        """The indices of the ranges that have a number from ``first`` to ``end`` - 1."""
+        edges = self._edges
+        if new := self.each[len(edges) :]:
+            self._edges = edges = np.concatenate([edges, np.array(new, np.int64)])
+        return np.flatnonzero((edges[:, 0] < end) & (edges[:, 1] > first))
 
 
 def _header(pruned: IdSet | None = None, stats: GameStats | None = None) -> bytes:
