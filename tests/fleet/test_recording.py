@@ -30,7 +30,7 @@ TASK = FleetTask(
     number=0, generation=0, first=0, end=8, size=2, net="constant", net_sha256=""
 )  # fmt: skip
 CONFIG = SelfplayConfig(net="constant", games=TASK.end, gpus="cpu")
-TRAINING = TrainConfig(net="constant", seats=4, positions_per_iter=12, gpus="cpu")
+TRAINING = TrainConfig(net="constant", seats=4, positions_per_iter=12, block_seats=2, gpus="cpu")
 GENERATIONS = [
     FleetTask(
         number=number, generation=number, first=4 * number, end=4 * number + 4, size=2,
@@ -76,6 +76,67 @@ def recorded(run: RunFolder) -> list[int]:
     """The recorded games, in the order of the manifest; each shard is what its line says."""
     shards = [shard.read() for shard in run.manifest().shards]
     return [number for games in shards for number in games.numbers.tolist()]
+
+
+class Heartbeats:
+    """What the caller of a learner hears of it; a stop is requested at the last one."""
+
+    def __init__(self, executor: FleetExecutor, watcher: Quiet, most: int) -> None:
+        self.facts: list[tuple[int, int]] = []
+        self._watcher, self._most = watcher, most
+        executor._heartbeat = self.hear
+
+    def hear(self) -> str:
+        facts = self._watcher.facts
+        self.facts.append((facts["games"], facts["positions"]))
+        return "SIGINT" if len(self.facts) == self._most else ""
+
+
+def test_a_learner_looks_for_a_stop_while_it_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_run, "HEARTBEAT_S", 0.0)
+    run, watcher = RunFolder(tmp_path / "run"), Quiet()
+    executor = executor_of(run, watcher)
+    heard = Heartbeats(executor, watcher, 3)
+    with pytest.raises(fleet_run._StopRequested, match="SIGINT"):
+        executor._accept(TASK, results_of(run))
+    assert heard.facts == [(TASK.end, 0)] * 3
+    assert recorded(run) == [0, 1, 2, 3]
+
+
+def test_a_learner_looks_for_a_stop_while_it_makes_a_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_run, "HEARTBEAT_S", 0.0)
+    run, watcher = RunFolder(tmp_path / "run"), Quiet()
+    executor = executor_of(run, watcher, TRAINING)
+    results = {
+        BlockName(0, 0, "a"): block_of(run, [0, 1], [4, 5]),
+        BlockName(0, 1, "a"): block_of(run, [2, 3], [6, 7]),
+    }
+    executor._accept(GENERATIONS[0], results)
+    heard = Heartbeats(executor, watcher, 4)
+    draft = executor._draft("constant", 4)
+    cuts = [entry.cut for entry in run.manifest().entries]
+    assert [[part.sha256 for part in parts] for parts in draft.inputs] == [[cut] for cut in cuts]
+    assert heard.facts == [(4, 12)] * 2
+    with pytest.raises(fleet_run._StopRequested, match="SIGINT"):
+        executor._draft("constant", 4)
+
+
+def test_a_learner_looks_for_a_stop_while_the_check_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_run, "HEARTBEAT_S", 0.0)
+    watcher = Quiet()
+    executor = executor_of(RunFolder(tmp_path / "run"), watcher)
+    Heartbeats(executor, watcher, 2)
+    checker: Any = executor._opened_checker()
+    checker._watcher.update(None)
+    with pytest.raises(fleet_run._StopRequested, match="SIGINT"):
+        checker._watcher.update(None)
+    executor.__exit__()
 
 
 def test_results_wait_while_the_disk_is_full(

@@ -7,7 +7,7 @@ machine, and records them in the run's folder, as a run of this machine alone wo
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -266,11 +266,14 @@ class FleetExecutor:
         self._cut_files = {}
         if self._cuts is None or not generation:
             return draft
-        inputs = tuple(
-            tuple(self._part(*file) for file in self._cuts.files_for(blocks.ids(block)))
-            for block in range(blocks.num_blocks)
-        )
+        inputs = tuple(self._inputs(self._cuts, blocks))
         return draft.model_copy(update={"inputs": inputs})
+
+    def _inputs(self, cuts: CutFinder, blocks: Blocks) -> Iterator[tuple[CutPart, ...]]:
+        """The files of each block with the games it goes on with."""
+        for block in range(blocks.num_blocks):
+            self._beat()
+            yield tuple(self._part(*file) for file in cuts.files_for(blocks.ids(block)))
 
     def _block_size(self, total: int) -> int:
         """Seats, or games, of a block: as the settings say, or such that there are some 256."""
@@ -302,7 +305,7 @@ class FleetExecutor:
             case Replay(task, name, data):
                 return self._difference(task, name, data)
             case Gathered(task, names):
-                self._num_held = sum(len(task.blocks.ids(name.block)) for name in names)
+                self._num_held = _num_ids(task, names)
                 return None
             case Accept(task, results):
                 return self._accept(task, results)
@@ -369,7 +372,6 @@ class FleetExecutor:
         checker.begin(task, name.block, cuts)
         while not (played := checker.take_played()):
             checker.poll(0.05)
-            self._beat()
         self.num_checked += 1
         here, there = (
             BlockGames.of(name, each, self._games).digest() for each in (played[0].data, data)
@@ -381,7 +383,9 @@ class FleetExecutor:
         local, openings = player_config(self._config), self._config.game.openings
         config = config_of(self._games, local, openings)
         self._checker = self._stack.enter_context(
-            BlockPlayer(self._games, config, self._devices, folder, _Quiet(self._watcher))
+            BlockPlayer(
+                self._games, config, self._devices, folder, _Quiet(self._watcher, self._beat)
+            )
         )
         return self._checker
 
@@ -389,7 +393,9 @@ class FleetExecutor:
         """Record results: all of a generation, or those of self-play that are new."""
         while self.ledger.num_open:  # all at first, later those that were dropped
             self.ledger.assign(FLEET, self.ledger.num_open)
+        self._num_held = _num_ids(task, results)
         for name, data in sorted(results.items()):
+            self._beat()
             games = BlockGames.of(name, data, self._games)
             shard, cut = unpack_block(name.object, data)
             file, ids = name.file, task.blocks.ids(name.block)
@@ -398,7 +404,7 @@ class FleetExecutor:
                 games, file = games.only(left, self._seating), f"{PART}{name.file}"
                 shard, cut = games.to_bytes(self._games.run_id)
             self._persist(partial(self._record, file, shard, cut, games, left))
-        self._num_held = 0
+            self._num_held -= len(ids)
         self._quota.enforce()
 
     def _record(self, file: str, shard: bytes, cut: bytes, games: BlockGames, ids: IdSet) -> None:
@@ -427,11 +433,13 @@ class FleetExecutor:
 class _Quiet:
     """A watcher of the workers that check results: only their lines are passed on."""
 
-    def __init__(self, watcher: StatusWatcher) -> None:
-        self._watcher = watcher
+    def __init__(self, watcher: StatusWatcher, beat: Callable[[], None]) -> None:
+        self._watcher, self._beat = watcher, beat
 
     def update(self, supervisor: Supervisor) -> None:
-        """Does nothing: no progress of it is shown."""
+        """Let the learner show how it goes, and look whether it is to end, while kernels are
+        compiled and games are played: no progress of the check is shown."""
+        self._beat()
 
     def report_line(self, line: str) -> None:
         """Pass it on."""
@@ -505,6 +513,11 @@ def games_of_run(config: PlayConfig, run: RunFolder, seating: Seating | None) ->
         openings=pins.inputs.get("openings"),
         tables=pins.tables,
     )
+
+
+def _num_ids(task: FleetTask, names: Collection[BlockName]) -> int:
+    """Segments, or games, of some blocks of a task."""
+    return sum(len(task.blocks.ids(name.block)) for name in names)
 
 
 def _is_own(part: CutPart) -> bool:
