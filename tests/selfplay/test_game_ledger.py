@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.store.games import shard
-from vecchess.errors import DataError, FileUnreadable
+from vecchess.errors import DataError, FileBusy, FileUnreadable
 from vecchess.runtime import retried_read
 from vecchess.safe_parse import open_regular
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
+from vecchess.store import manifest as manifests
 from vecchess.store.id_set import IdSet
+from vecchess.store.maintenance.rewrite import replace_shards
 from vecchess.store.manifest import Manifest
 from vecchess.store.shard import SET_ASIDE_SUFFIX
 
@@ -48,6 +50,33 @@ def test_every_game_is_open_with_a_worker_or_recorded(tmp_path: Path) -> None:
     record(ledger, 1, tmp_path, "0001-001-0.npz", [0, 2, 4, 5, 6, 7, 8, 9])
     assert ledger.is_complete
     assert ledger.stats.games == 10
+
+
+def test_wrong_games_are_dropped_from_the_manifest_as_it_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = ledger_of(tmp_path, (0, 6))
+    ledger.assign(0, 6)
+    for name, ids in (("a", [0, 1]), ("b", [2, 3]), ("c", [4])):
+        record(ledger, 0, tmp_path, f"{name}.npz", ids)
+    compact(Manifest(tmp_path), ["a.npz", "c.npz"], tmp_path)
+    monkeypatch.setattr(manifests, "_LOCK_WAIT_S", 0.0)
+    other = Manifest(tmp_path)
+    with other.locked(), pytest.raises(FileBusy):
+        ledger.drop(lambda entry: entry.file == "b.npz")
+    assert (ledger.num_recorded, (tmp_path / "b.npz").exists()) == (5, True)
+    ledger.drop(lambda entry: entry.file == "b.npz")
+    assert [entry.file for entry in Manifest(tmp_path).entries] == ["compact-0.npz"]
+    assert not (tmp_path / "b.npz").exists()
+    assert (ledger.stats.games, ledger.missing.ranges) == (3, [(2, 4), (5, 6)])
+    assert ledger.assign(1, 9).ranges == [(2, 4)]
+
+
+def compact(manifest: Manifest, files: list[str], folder: Path) -> None:
+    """Put one shard in the place of some, as ``games compact`` does."""
+    old = [entry for entry in manifest.entries if entry.file in files]
+    ids = IdSet.union(entry.ids for entry in old).ids.tolist()
+    replace_shards(manifest, old, ["compact-0.npz"], lambda: [shard(folder, "compact-0.npz", ids)])
 
 
 def test_a_worker_cannot_record_what_it_was_not_given(tmp_path: Path) -> None:

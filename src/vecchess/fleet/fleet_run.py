@@ -68,6 +68,7 @@ from vecchess.selfplay.supervisor.supervisor import (
 )
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
+from vecchess.store.manifest import ShardEntry
 from vecchess.store.remote.block_file import BlockName, may_be_of, unpack_block
 from vecchess.store.remote.object_store import ObjectStore, is_url
 from vecchess.store.remote.run_mirror import place_of
@@ -419,14 +420,14 @@ class FleetExecutor:
     def _earliest_by(self, player: str) -> int | None:
         """The first generation with recorded games of a player, or with games of which compaction
         forgot the player. Games of self-play are dropped instead, and played again."""
-        entries = [
-            entry for entry in self.ledger.entries
-            if may_be_of(entry.file.removeprefix(PART), player)
-        ]  # fmt: skip
+
+        def is_wrong(entry: ShardEntry) -> bool:
+            return may_be_of(entry.file.removeprefix(PART), player)
+
         if self._seating is None:
-            self.ledger.drop(entries)
+            self._persist(partial(self.ledger.drop, is_wrong))
             return None
-        seats = self._seating.seats
+        seats, entries = self._seating.seats, filter(is_wrong, self.ledger.entries)
         return min((entry.segments.span[0] // seats for entry in entries), default=None)
 
 

@@ -3,7 +3,7 @@
 Each counts once. An id below is the number of a game, or of a segment (``store/seating.py``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -125,13 +125,17 @@ class GameLedger:
         """The recorded shards, in order."""
         return self._manifest.entries
 
-    def drop(self, entries: list[ShardEntry]) -> None:
-        """Take recorded shards of the target back: their games are wrong, and open again."""
-        dropped = {entry.file for entry in entries}
-        self._manifest.replace([each for each in self.entries if each.file not in dropped])
-        self._open |= IdSet.union(map(self._ids_of, entries)) & self._target
-        for file in dropped:
-            remove_file(self._manifest.folder / file)
+    def drop(self, is_wrong: Callable[[ShardEntry], bool]) -> None:
+        """Take recorded shards back: those of their games that are of the target are open again.
+
+        Raises FileBusy where another process has the manifest for long; it can be repeated.
+        """
+        with self._manifest.locked():
+            dropped = [entry for entry in self.entries if is_wrong(entry)]
+            self._manifest.replace([entry for entry in self.entries if not is_wrong(entry)])
+            self._open |= IdSet.union(map(self._ids_of, dropped)) & self._target
+        for entry in dropped:
+            remove_file(self._manifest.folder / entry.file)
         self._count()
 
     def forget(self) -> None:
