@@ -158,4 +158,5 @@ def test_networks_are_told_by_their_content(tmp_path: Path, alone: list[str]) ->
         FleetExecutor(CONFIG, run, store, [CPU], watcher, keeps_results=False) as executor,
     ):
         play_all(run, executor, name)
+    assert (executor.facts["net"], executor.facts["eta_s"]) == (name, 0.0)
     assert digests(run) == alone

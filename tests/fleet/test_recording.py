@@ -15,10 +15,12 @@ from vecchess.errors import DiskFull
 from vecchess.fleet import block_games, fleet_run
 from vecchess.fleet.block_games import BlockGames
 from vecchess.fleet.fleet_run import FleetExecutor
+from vecchess.fleet.steps import Accept, Steps
 from vecchess.fleet.task import FleetTask
 from vecchess.runtime import write_retry
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.devices import CPU
+from vecchess.selfplay.supervisor.supervisor import RunResult, remaining_s
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames
 from vecchess.store.remote.block_file import BlockName, pack_block
@@ -202,3 +204,40 @@ def test_games_that_cannot_follow_the_recorded_ones_are_a_fault(
         executor._accept(GENERATIONS[1], dict([result]))
         assert recorded(run) == [0, 1, 2, 3, *ended]
         assert executor._fault(GENERATIONS[1], *result) == ""
+
+
+@pytest.mark.parametrize("config", [CONFIG, TRAINING])
+def test_the_speed_of_a_generation_is_that_since_its_beginning(
+    config: SelfplayConfig | TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, watcher = RunFolder(tmp_path / "run"), Quiet()
+    executor = executor_of(run, watcher, config)
+    task, results = TASK, results_of(run)
+    if config is TRAINING:
+        task, results = GENERATIONS[0], {
+            BlockName(0, 0, "a"): block_of(run, [0, 1], [4, 5]),
+            BlockName(0, 1, "a"): block_of(run, [2, 3, 7], [6, 11]),
+        }  # fmt: skip
+    left = [results]
+
+    def gathering(net: str) -> Steps[None]:
+        while left:
+            yield Accept(task, left.pop())
+
+    def gained_by(result: RunResult) -> list[float]:
+        load = result.throughput
+        return [load.games_per_s * result.seconds, load.plies_per_s * result.seconds]
+
+    monkeypatch.setattr(executor, "_gathering", gathering)
+    ids = IdSet([(task.first, task.end)])
+    result = executor.play("constant", ids)
+    plies = 3 * task.end if config is TRAINING else result.stats.plies
+    assert gained_by(result) == pytest.approx([len(recorded(run)), plies])
+    assert gained_by(executor.play("constant", ids)) == [0.0, 0.0]
+
+
+def test_remaining_time_follows_from_what_was_played_since_the_beginning() -> None:
+    assert remaining_s(10, 30, 50, 8.0) == 8.0
+    assert remaining_s(10, 50, 50, 8.0) == 0.0
+    assert remaining_s(10, 10, 50, 8.0) is None
+    assert remaining_s(0, 1, 1 << 62, 8.0) is None

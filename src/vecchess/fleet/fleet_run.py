@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from secrets import SystemRandom
@@ -65,6 +66,7 @@ from vecchess.selfplay.supervisor.supervisor import (
     RunResult,
     Supervisor,
     no_heartbeat,
+    remaining_s,
 )
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
@@ -150,7 +152,7 @@ class FleetExecutor:
         self._players = PlayerList(store, self._io)
         waiting = "results of players wait"
         self._retry = WriteRetry(watcher.report_line, lambda: waiting, "they are recorded")
-        self.num_checked = self._num_held = 0
+        self.num_checked = self._num_held = self._num_before = 0
         self._heartbeat: Callable[[], str] = no_heartbeat
         self._next_heartbeat = self._began = 0.0
 
@@ -191,6 +193,7 @@ class FleetExecutor:
         self._began, self._num_held, self._is_stopping = time.monotonic(), 0, False
         self._heartbeat = heartbeat
         self.ledger.open(ids)
+        self._num_before, before = self.ledger.num_recorded, self._played
         stopped_by = ""
         rewind: Rewind | None = None
         try:
@@ -199,13 +202,33 @@ class FleetExecutor:
             stopped_by = str(stop)
         if rewind is not None:
             raise GamesRefuted(rewind.generation)
+        seconds = self._seconds
+        games_per_s, plies_per_s = (
+            max(now - then, 0) / max(seconds, 1e-9)
+            for now, then in zip(self._played, before, strict=True)
+        )
         return RunResult(
             stats=self.ledger.stats,
-            throughput=self._players.throughput,
-            seconds=time.monotonic() - self._began,
+            throughput=replace(
+                self._players.throughput, games_per_s=games_per_s, plies_per_s=plies_per_s
+            ),
+            seconds=seconds,
             stopped_by=stopped_by,
             restarts=0,
         )
+
+    @property
+    def _seconds(self) -> float:
+        """Time since the generation began."""
+        return time.monotonic() - self._began
+
+    @property
+    def _played(self) -> tuple[int, int]:
+        """Recorded games of the generation, and their plies; of a training the turns of all its
+        games."""
+        stats, seating = self.ledger.stats, self._seating
+        plies = self.ledger.num_recorded * seating.turns if seating else stats.plies
+        return stats.games, plies
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -214,10 +237,12 @@ class FleetExecutor:
         num, target = self.ledger.num_recorded + self._num_held, self.ledger.num_target
         turns = self._seating.turns if self._seating else 0
         return {
+            "net": self._net_file.name if self._net_file else self._net,
             "games": self.ledger.stats.games if turns else num,
             "target": 0 if turns else target % MOST_GAMES,
             "positions": num * turns,
             "positions_target": target * turns,
+            "eta_s": remaining_s(self._num_before, num, target, self._seconds),
             "load": self._players.throughput.to_dict(),
             "stats": self.ledger.stats.to_dict(),
             "blocks_checked": self.num_checked,

@@ -74,6 +74,14 @@ class RunResult:
         }
 
 
+def remaining_s(before: int, done: int, wanted: int, seconds: float) -> float | None:
+    """Seconds left at the rate so far, where ``done`` of the games ``wanted`` are played, and
+    ``before`` were so many ``seconds`` ago; None where no game was finished since, there is no end,
+    or it is further off than MOST_REMAINING_S."""
+    left_s = (wanted - done) * seconds / (done - before) if done > before else inf
+    return round(left_s, 1) if left_s <= MOST_REMAINING_S else None
+
+
 def no_heartbeat() -> str:
     """Heartbeat of a caller that has nothing to do meanwhile."""
     return ""
@@ -170,15 +178,13 @@ class Supervisor:
 
     @property
     def remaining_s(self) -> float | None:
-        """Seconds left at the rate so far; None where no game is finished, there is no end, or it
-        is further off than MOST_REMAINING_S."""
+        """The time left of the generation, see ``remaining_s``."""
         done, wanted = self.num_finished, self.ledger.num_target
         before = self._num_before
         if self._seating is not None:
             done, wanted = self.positions
             before *= self._seating.turns
-        seconds = (wanted - done) * self.seconds / (done - before) if done > before else inf
-        return round(seconds, 1) if seconds <= MOST_REMAINING_S else None
+        return remaining_s(before, done, wanted, self.seconds)
 
     @property
     def net_name(self) -> str:
