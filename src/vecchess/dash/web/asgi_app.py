@@ -38,12 +38,12 @@ from vecchess.monitor.charts import CHARTS
 from vecchess.monitor.run_view import RunView
 from vecchess.ports.access_control import AccessControl
 from vecchess.ports.port_server import HEALTH, health_route
+from vecchess.safe_parse import is_count
 
 GZIP_FROM_BYTES, GZIP_LEVEL = 1024, 5
 DEFAULT_LINES = 600
 PLAY = "/api/play"
 """The only routes that take POST, with JSON."""
-MOST_DIGITS = 15
 
 
 def make_app(
@@ -150,9 +150,8 @@ def _game(view: RunView, request: Request) -> Any:
 
 
 def _count(text: str) -> int | None:
-    """A count in digits, not so many that ``int`` refuses them; None for anything else."""
-    is_count = text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
-    return int(text) if is_count else None
+    """A count in digits; None for anything else."""
+    return int(text) if is_count(text) else None
 
 
 async def _not_found(_: Request, __: Exception) -> Response:
