@@ -28,37 +28,37 @@ export const report = text ? (JSON.parse(text) as Report) : null;
 
 const TIMEOUT_MS = 20_000;
 
-export function get<T>(path: string): Promise<T> {
-  return ask<T>(path, { method: "GET" });
-}
-
-/** Only the play page has something to post. */
-export function post<T>(path: string, body: unknown): Promise<T> {
-  return ask<T>(path, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  });
-}
-
-async function ask<T>(path: string, request: RequestInit): Promise<T> {
+export async function get<T>(path: string): Promise<T> {
   if (report) {
     const [asked = ""] = path.split("?", 1);
     if (!(asked in report.answers)) throw new ApiError("The report does not have it", 404);
     return report.answers[asked] as T;
   }
   if (hasEngine) return askEngine<T>("/", {});
+  return read<T>(await request(path, { signal: AbortSignal.timeout(TIMEOUT_MS) }));
+}
+
+/** The server's answer. Raises what aborts it, and ApiError where there is none or the server refuses. */
+export async function request(path: string, asked: RequestInit): Promise<Response> {
   let answer: Response;
   try {
-    answer = await fetch(path, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    answer = await fetch(path, asked);
   } catch (error) {
-    const late = error instanceof DOMException && error.name === "TimeoutError";
-    throw new ApiError(late ? "The server took too long to answer." : "The server cannot be reached.", 0);
+    const name = error instanceof DOMException ? error.name : "";
+    if (name === "AbortError") throw error;
+    throw new ApiError(name === "TimeoutError" ? "The server took too long to answer." : "The server cannot be reached.", 0);
   }
-  const said = (await answer.json().catch(() => null)) as (T & { error?: string }) | null;
-  if (!answer.ok || said === null) {
+  if (!answer.ok) {
+    const said = (await answer.json().catch(() => null)) as { error?: string } | null;
     throw new ApiError(said?.error ?? `The server answered ${answer.status}.`, answer.status);
   }
+  return answer;
+}
+
+/** What an answer says. */
+export async function read<T>(answer: Response): Promise<T> {
+  const said = (await answer.json().catch(() => null)) as T | null;
+  if (said === null) throw new ApiError("The server's answer cannot be read.", answer.status);
   return said;
 }
 

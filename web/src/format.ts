@@ -42,7 +42,8 @@ export function clock(seconds: Maybe): string {
   return h ? `${h}:${pad(m)}:${pad(s)}` : `${m}:${pad(s)}`;
 }
 
-const pad = (value: number) => String(value).padStart(2, "0");
+/** 7 as 07. */
+export const pad = (value: number) => String(value).padStart(2, "0");
 
 /** 2026-11-21 14:03, in the reader's time zone. */
 export function moment(unix: Maybe): string {

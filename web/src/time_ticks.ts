@@ -1,8 +1,8 @@
 // Labels of a time axis: 14:05 within a day, 11-21 where it spans days, in the reader's time zone.
 import type uPlot from "uplot";
+import { pad } from "./format";
 
 const DAY_S = 86_400;
-const pad = (value: number) => String(value).padStart(2, "0");
 
 function label(unix: number, step: number): string {
   const at = new Date(unix * 1000);

@@ -13,7 +13,7 @@ import { useAll } from "../many";
 import { seriesPath, Table } from "../series";
 import { useTopic } from "../stream";
 import type { Columns, Rated, RunLine } from "../types";
-import { spread } from "./training";
+import { xOf } from "./training";
 
 const MOST_RUNS = 6;
 const NONE: Rated[] = [];
@@ -131,13 +131,9 @@ interface DrawnProps {
 
 /** Places of lines on the axis; time counts from the run's first line, in seconds. None where the run lacks it. */
 function placed(table: Table, axis: Axis): (number | null)[] {
-  if (axis === "time") {
-    const times = table.numbers("time_unix").map((value) => value ?? 0);
-    return times.map((time) => time - (times[0] ?? 0));
-  }
-  const x = table.numbers(axis).map((value) => value ?? 0);
-  if (x.every((value) => value === 0)) return x.map(() => null);
-  return axis === "iteration" ? spread(x) : x;
+  const { x } = xOf(table, axis);
+  if (axis === "time") return x.map((time) => time - (x[0] ?? 0));
+  return x.some((at) => at >= 1) ? x : x.map(() => null);
 }
 
 /** The unit in which so many seconds are read best: its name, and its seconds. */

@@ -21,7 +21,7 @@ export function xOf(lines: Lines, axis: Axis): { x: number[]; xName: string } {
 }
 
 /** Lines of one iteration lie side by side: 3, 3, 3 becomes 3, 3.33, 3.67. */
-export function spread(x: number[]): number[] {
+function spread(x: number[]): number[] {
   const count = new Map<number, number>();
   for (const value of x) count.set(value, (count.get(value) ?? 0) + 1);
   const seen = new Map<number, number>();

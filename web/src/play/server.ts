@@ -1,5 +1,5 @@
 // Requests of the play page, and the shapes of their answers.
-import { ApiError } from "../api";
+import { ApiError, read, request } from "../api";
 import { askEngine, hasEngine, listenToEngine } from "../engine/client";
 
 /** A position of a game, and the move that led there; none at the start. */
@@ -73,9 +73,8 @@ export const OFFER = `${PLACE}/`;
 
 export async function ask<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
   if (hasEngine) return askEngine<T>(path, body as object, signal);
-  const answer = await request(path, body, signal);
-  const said = (await answer.json().catch(() => null)) as (T & { error?: string }) | null;
-  if (said === null) throw new ApiError("The server's answer cannot be read.", answer.status);
+  const answer = await post(path, body, signal);
+  const said = await read<T & { error?: string }>(answer);
   if (said.error !== undefined) throw new ApiError(said.error, answer.status);
   return said;
 }
@@ -83,7 +82,7 @@ export async function ask<T>(path: string, body: unknown, signal?: AbortSignal):
 /** Calls `use` with each event that answers a request. Aborting ends the work on the server too. */
 export async function listen(path: string, body: unknown, signal: AbortSignal, use: (event: PlayEvent) => void) {
   if (hasEngine) return listenToEngine(path, body as object, signal, use);
-  const answer = await request(path, body, signal);
+  const answer = await post(path, body, signal);
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -102,22 +101,7 @@ export async function listen(path: string, body: unknown, signal: AbortSignal, u
   }
 }
 
-async function request(path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
-  let answer: Response;
-  try {
-    answer = await fetch(PLACE + path, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(body),
-      signal: signal ?? null,
-    });
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    throw new ApiError("The server cannot be reached.", 0);
-  }
-  if (!answer.ok) {
-    const said = (await answer.json().catch(() => null)) as { error?: string } | null;
-    throw new ApiError(said?.error ?? `The server answered ${answer.status}.`, answer.status);
-  }
-  return answer;
+function post(path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  const headers = { "Content-Type": "application/json" };
+  return request(PLACE + path, { method: "POST", headers, body: JSON.stringify(body), signal: signal ?? null });
 }

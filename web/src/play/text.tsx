@@ -1,5 +1,6 @@
 // The game as text: in by FEN or PGN, out as PGN.
 import { useRef, useState } from "preact/hooks";
+import { pad } from "../format";
 import { ask } from "./server";
 import type { Session } from "./session";
 import { movesOf } from "./settings";
@@ -73,12 +74,11 @@ function asked({ game, settings, outcome }: Session) {
   const network = `${settings.network} (${settings.strength.startsWith("e") ? "Elo " : ""}${settings.strength.slice(1)})`;
   const players = settings.side === "white" ? { white: "You", black: network } : { white: network, black: "You" };
   const now = new Date();
-  const two = (number: number) => String(number).padStart(2, "0");
   return {
     start: game?.start ?? "startpos",
     moves: game ? movesOf(game) : [],
     ...(settings.mode === "play" ? clipped(players) : {}),
-    date: `${now.getFullYear()}.${two(now.getMonth() + 1)}.${two(now.getDate())}`,
+    date: `${now.getFullYear()}.${pad(now.getMonth() + 1)}.${pad(now.getDate())}`,
     ...(outcome ? { result: outcome.result, termination: outcome.reason } : {}),
   };
 }
