@@ -162,6 +162,9 @@ class BlockPlayer:
             return 0
         total = task.end - task.first
         rows = fitting_share(self._config, self._devices, total).games * len(self._devices)
+        if self._supervisor is not None:  # workers may have chosen larger shares
+            workers = self._supervisor.workers.values()
+            rows = max(rows, sum(worker.games_at_a_time for worker in workers))
         wanted = rows + max(rows // 4, task.size)
         return max(0, -(-(wanted - len(self._in_hand) * task.size) // task.size))
 

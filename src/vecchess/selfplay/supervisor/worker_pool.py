@@ -85,7 +85,9 @@ class WorkerPool:
         return self.workers[index]
 
     def take_share(self, worker: WorkerProcess, slots: int, games: int) -> None:
-        """Cut a worker's plan to the share that it chose itself, for the one that replaces it."""
+        """Note the share that a worker chose itself, and cut its plan to it, for the one that
+        replaces it."""
+        worker.games_at_a_time = games
         share = worker.plan.share
         share = replace(share, slots=min(share.slots, slots), games=min(share.games, games))
         worker.plan = replace(worker.plan, share=share)

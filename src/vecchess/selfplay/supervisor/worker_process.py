@@ -32,6 +32,8 @@ class WorkerProcess:
         """UUID of its GPU, once it has reported it."""
         self.net = plan.net
         """Network it plays with."""
+        self.games_at_a_time = plan.share.games
+        """Games that it has room for: on a GPU it may choose more than its share."""
         self.recorded = 0
         """Games of this generation that its shards hold."""
         self.is_resting = False
