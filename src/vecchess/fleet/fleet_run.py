@@ -17,6 +17,8 @@ from secrets import SystemRandom
 from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeVar
 
+from rich.console import Console
+
 from vecchess.config import DEFAULT_NET, PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import ConfigError, DataError, VecchessError
@@ -53,10 +55,11 @@ from vecchess.fleet.task import (
 from vecchess.inference.source import find
 from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
+from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import read_file, retried, unreadable
 from vecchess.runtime.signals import StopSignals
 from vecchess.runtime.write_retry import WriteRetry
-from vecchess.selfplay.run_selfplay import OpenExecutor
+from vecchess.selfplay.run_selfplay import play_run
 from vecchess.selfplay.supervisor.cut_finder import CutFinder
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
@@ -179,10 +182,6 @@ class FleetExecutor:
         self._is_stopping = True
         self._stack.close()
         self._io.shutdown(wait=False, cancel_futures=True)
-
-    def end(self) -> None:
-        """Tell players that the run is over."""
-        self._store.put(OVER_NAME, b"")
 
     def play(self, net: str, ids: IdSet, heartbeat: Callable[[], str] = no_heartbeat) -> RunResult:
         """Have the segments ``ids``, of one generation, or games, played with ``net`` until all are
@@ -478,11 +477,23 @@ def check_executor(config: PlayConfig) -> None:
         check_ray(address_of(config))
 
 
-def executor_for(config: SelfplayConfig) -> OpenExecutor | None:
-    """Who plays the games of self-play where these are others; see ``run_selfplay.play_run``.
-    Raises ConfigError as ``check_executor``."""
+def play_games(
+    config: SelfplayConfig,
+    run_dir: Path | None,
+    resume: bool,
+    console: Console,
+    quiet: bool,
+    stop: StopSignals,
+) -> dict[str, Any]:
+    """``play_run`` of self-play by who is to play, this machine or others; raises ConfigError as
+    ``check_executor``, too."""
     check_executor(config)
-    return None if config.executor == "local" else _open_for_games
+    others = None if config.executor == "local" else _open_for_games
+    summary = play_run(config, run_dir, resume, console, quiet, stop, others)
+    if others is None and not summary["stopped_by"]:
+        report_line = partial(console.print, soft_wrap=True, markup=False)
+        end_fleet(RunFolder(Path(summary["run_dir"])), report_line, stop)
+    return summary
 
 
 @contextmanager
@@ -499,7 +510,16 @@ def _open_for_games(
         with open_mailbox(config, run, devices, watcher, status, stop) as executor:
             yield executor
             if executor.ledger.is_complete:
-                executor.end()
+                end_fleet(run, watcher.report_line, stop)
+
+
+def end_fleet(run: RunFolder, report_line: ReportLine, stop: StopSignals) -> None:
+    """Tell the players of a complete run that it is over, if it ever had any: its last games may
+    have been played by this machine alone."""
+    give_up = stop.late_after(SAVING_S)
+    store = ObjectStore.open(place_of(run.path), report_line, give_up=give_up)
+    if store.get_range(RUN_NAME, 0, 1) is not None:
+        store.put(OVER_NAME, b"")
 
 
 def open_mailbox(

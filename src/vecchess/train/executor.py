@@ -7,7 +7,7 @@ from time import sleep
 
 from vecchess.config import PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.errors import VecchessError
-from vecchess.fleet.fleet_run import FleetExecutor, open_mailbox
+from vecchess.fleet.fleet_run import end_fleet, open_mailbox
 from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.selfplay.run_selfplay import Executor
@@ -90,8 +90,8 @@ def open_executor(
             yield player
         finally:
             player.close()
-        if isinstance(executor, FleetExecutor) and trainer.progress.iteration == config.iterations:
-            executor.end()
+        if trainer.progress.iteration == config.iterations:
+            end_fleet(run, watcher.report_line, trainer.stop)
 
 
 def selfplay_config(config: TrainConfig, net: str) -> SelfplayConfig:
