@@ -29,6 +29,8 @@ TREES = {
     "gumbel": TreeConfig(search="gumbel", sims=4, cache_mb=1),
     "puct": TreeConfig(search="puct", sims=6, fast_sims=2, full_share=0.5, cache_mb=1),
 }
+JUDGED = (Termination.RESIGNATION, Termination.ADJUDICATION)
+"""Ends that are a turn without a move."""
 SEATING = Seating(seats=12, turns=17)
 GENERATIONS = 4
 
@@ -51,12 +53,16 @@ def generation(
     while not server.is_idle:
         server.step()
         finished += server.take_finished()
+    plies = server.to_message()["plies"]
     server.close()
     assert not server.saved_now(), "no game is left in a row"
     assert lines == []
-    return ended_and_waiting(
+    ended, waiting = ended_and_waiting(
         joined_games([part._replace(net_sha=f"net {number}") for part in finished])
     )
+    moves = len(segments) * SEATING.turns - int(np.isin(ended.termination, JUDGED).sum())
+    assert plies == moves, "moves of random openings are no turns"
+    return ended, waiting
 
 
 def training(
@@ -81,11 +87,10 @@ def num_turns(records: GameRecords) -> np.ndarray:
     """int64[seats]: turns taken in the last span of each game, by its seat."""
     turns = np.zeros(SEATING.seats, np.int64)
     asked = (records.steps > 0) | (records.visits > 0)
-    judged = (Termination.RESIGNATION, Termination.ADJUDICATION)
     for game, number in enumerate(records.numbers.tolist()):
         last = int(records.offsets[game]) + records.spans(game)[-1][0]
         turns[number % SEATING.seats] += asked[last : records.offsets[game + 1]].sum()
-        turns[number % SEATING.seats] += records.termination[game] in judged
+        turns[number % SEATING.seats] += records.termination[game] in JUDGED
     return turns
 
 

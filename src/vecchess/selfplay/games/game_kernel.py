@@ -44,7 +44,7 @@ OPENING_ATTEMPTS = 64
 """A random opening that ends the game is drawn again up to this often; then there is none."""
 MAX_OPENING_PLIES = 64
 
-# Places of the cursor, int64[7], which a call updates.
+# Places of the cursor, int64[7], which a call updates. PLAYED: moves but for random openings.
 CONSUMED, READY, PLAYED, SUPPLIED, GAMES_DONE, PLIES_DONE, WORDS_DONE = range(7)
 CURSOR_WORDS = 7
 
@@ -228,7 +228,6 @@ def start_next_game(tables, games, requests, rules, log, supply, moves, game, cu
             action = requests.legal[game, choice]
             word = pack_ply(action, 0, 0, 0, prob, 0, rules.most_steps)
             play_move(tables, games, log, game, action, word)
-            cursor[PLAYED] += 1
             code = write_request(tables, games, requests, rules, game, moves)
         if code == ONGOING:
             return True

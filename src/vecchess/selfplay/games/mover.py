@@ -65,6 +65,7 @@ class Mover:
         self.rows = np.arange(num_games, dtype=np.int32)
         self.busy_ns = 0
         self.plies = 0
+        """Moves made, those of random openings left out: they are no positions of a training."""
         self.rules = rules
         self.net_sha = net_sha
         self._requests = requests

@@ -158,7 +158,7 @@ class ThroughputMeter:
 
     @property
     def plies(self) -> int:
-        """Moves made since the beginning, as last reported."""
+        """Moves made since the beginning, those of random openings left out, as last reported."""
         return int(self.last["plies"]) - self._plies_before if self._readings else 0
 
     @property
