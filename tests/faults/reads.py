@@ -80,8 +80,7 @@ class Subject:
         ledger = GameLedger(run.manifest(), run.run_id)
         ledger.open(IdSet([(0, self.num + 2)]))
         inflight = InflightFolder(run.inflight, run.run_id)
-        inflight.drop(ledger.has_missing, ())
-        inflight.survey(())
+        inflight.survey(ledger.has_missing, ())
         names, ids = inflight.files_with(ledger.missing), ledger.missing
         read_saved_games(run.inflight, names, ids, "", lambda line: None, run.run_id)
         return f"{ledger.num_recorded} {ledger.missing.ranges} {ledger.stats.to_dict()}"

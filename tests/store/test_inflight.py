@@ -13,7 +13,7 @@ from tests.store.games import made_up, same
 from vecchess.errors import DataError, FileUnreadable
 from vecchess.runtime import retried_read
 from vecchess.shapes import MAX_MOVES
-from vecchess.store import shard
+from vecchess.store import inflight, shard
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import (
     InflightFolder,
@@ -191,6 +191,10 @@ def test_a_shard_is_no_file_of_games_in_progress(tmp_path: Path) -> None:
         read_saved(tmp_path / "1.npz")
 
 
+def any_number(numbers: np.ndarray) -> bool:
+    return True
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> InflightFolder:
     """Workers 0, 1 and 2 left files; a fourth is no file, a fifth was half written."""
@@ -204,7 +208,7 @@ def folder(tmp_path: Path) -> InflightFolder:
 def test_files_of_workers_that_are_gone_are_found(folder: InflightFolder) -> None:
     assert folder.files_with(IdSet([(0, 100)])) == []  # nobody looked yet
     assert folder.count(IdSet([(0, 100)])) == 0
-    folder.survey(())
+    folder.survey(any_number, ())
     assert folder.files_with(IdSet([(0, 100)])) == ["0.npz", "1.npz", "2.npz"]
     assert folder.files_with(IdSet([(5, 6)])) == ["0.npz", "1.npz"]
     assert folder.files_with(IdSet([(2, 5), (6, 12), (13, 20)])) == []
@@ -214,34 +218,41 @@ def test_files_of_workers_that_are_gone_are_found(folder: InflightFolder) -> Non
     assert first[1] != second[0]
     assert folder.num_plies(IdSet([(0, 6)])) == first[0] + max(first[1], second[0])
     assert folder.num_plies(IdSet([(6, 10)])) == 0
-    folder.survey(("1", "2"))
+    folder.survey(any_number, ("1", "2"))
     assert folder.files_with(IdSet([(0, 100)])) == ["0.npz"]
     assert folder.count(IdSet([(0, 100)])) == 2
 
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     folder = InflightFolder(tmp_path / "inflight")
-    folder.survey(())
+    folder.survey(any_number, ())
     assert folder.files_with(IdSet([(0, 100)])) == []
     assert folder.count(IdSet([(0, 100)])) == 0
-    folder.drop(lambda numbers: True, ())
 
 
-def test_what_nobody_needs_is_removed(folder: InflightFolder) -> None:
-    folder.survey(())
-    needed: list[list[int]] = []
+def test_what_nobody_needs_is_removed(
+    folder: InflightFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, needed = list[str](), list[list[int]]()
+
+    def spy(path: Path, run_id: str) -> shard.GameOutcomes:
+        read.append(path.name)
+        return shard.read_outcomes(path, run_id)
 
     def is_needed(numbers: np.ndarray) -> bool:
         needed.append(numbers.tolist())
         return 12 in numbers
 
-    folder.drop(is_needed, ("2", "4"))
+    monkeypatch.setattr(inflight, "read_outcomes", spy)
+    folder.survey(is_needed, ("2", "4"))
     assert needed == [[1, 5], [5, 12]]
+    assert read == ["0.npz", "1.npz", "3.npz"], "each file is read once"
     left = sorted(path.name for path in folder.path.iterdir())
     assert left == [".partial-4.npz", "1.npz", "2.npz"]
-    assert folder.files_with(IdSet([(0, 100)])) == ["1.npz", "2.npz"]
-    folder.drop(is_needed, ("1", "2"))
+    assert folder.files_with(IdSet([(0, 100)])) == ["1.npz"]
+    folder.survey(is_needed, ("1", "2"))
     assert sorted(path.name for path in folder.path.iterdir()) == ["1.npz", "2.npz"]
+    assert folder.files_with(IdSet([(0, 100)])) == []
 
 
 def test_what_the_system_refuses_for_now_is_kept(
@@ -256,14 +267,10 @@ def test_what_the_system_refuses_for_now_is_kept(
     with monkeypatch.context() as patch:
         patch.setattr(shard, "open_regular", refuse)
         patch.setattr(retried_read, "PAUSES_S", (0.0,))
-        for read in (
-            lambda: folder.drop(lambda numbers: False, ("4",)),
-            lambda: folder.survey(("4",)),
-        ):
-            with pytest.raises(FileUnreadable, match=r"Too many open files .tried 2 times"):
-                read()
+        with pytest.raises(FileUnreadable, match=r"Too many open files .tried 2 times"):
+            folder.survey(lambda numbers: False, ("4",))
     assert sorted(folder.path.iterdir()) == before
-    folder.survey(("4",))
+    folder.survey(any_number, ("4",))
     assert folder.files_with(IdSet([(0, 100)])) == ["0.npz", "1.npz", "2.npz"]
 
 
@@ -292,14 +299,14 @@ def test_games_in_progress_of_another_run_are_left_alone(tmp_path: Path) -> None
     file.write_bytes(saved([4]).to_bytes("a" * 32))
     ours, others = InflightFolder(tmp_path, "a" * 32), InflightFolder(tmp_path, "b" * 32)
     for folder in (ours, others):
-        folder.survey(())
+        folder.survey(any_number, ())
     assert ours.files_with(IdSet([(0, 9)])) == ["0.npz"]
     assert others.files_with(IdSet([(0, 9)])) == []
-    others.drop(lambda numbers: False, ())
+    others.survey(lambda numbers: False, ())
     ids, net = IdSet([(0, 9)]), NET
     assert read_saved_games(tmp_path, ["0.npz"], ids, net, said.append, "b" * 32) is None
     assert len(said) == 1
     assert "was written by another run" in said[0]
     assert read_saved_games(tmp_path, ["0.npz"], ids, net, said.append, "a" * 32) is not None
-    ours.drop(lambda numbers: False, ())
+    ours.survey(lambda numbers: False, ())
     assert not file.exists()

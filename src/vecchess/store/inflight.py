@@ -127,16 +127,21 @@ class InflightFolder:
         self._run_id = run_id
         self._saved: dict[str, GameOutcomes] = {}
 
-    def survey(self, alive: Collection[str]) -> None:
+    def survey(self, is_needed: Callable[[Numbers], bool], alive: Collection[str]) -> None:
         """Read which games are saved, except by the workers named ``alive``.
 
-        Damaged files are skipped: their games are played from the start. Raises FileUnreadable.
+        Files none of whose games is needed any more are removed, and so are damaged and partial
+        ones: their games are played from the start. Those of another run stay. Raises
+        FileUnreadable.
         """
         self._saved = {}
         for path in self._files(alive):
-            with suppress(ForeignShard):
-                if games := self._beginnings_in(path):
+            with suppress(OSError, ForeignShard):
+                games = self._beginnings_in(path)
+                if games is not None and is_needed(games.numbers):
                     self._saved[path.name] = games
+                else:
+                    path.unlink()
 
     def files_with(self, ids: IdSet) -> list[str]:
         """Names of the files with games out of ``ids``."""
@@ -154,18 +159,6 @@ class InflightFolder:
         is_longest = np.diff(numbers[order], append=-1) != 0
         longest = order[is_longest]
         return int(lengths[longest][ids.contains(numbers[longest])].sum())
-
-    def drop(self, is_needed: Callable[[Numbers], bool], alive: Collection[str]) -> None:
-        """Remove the files none of whose games is needed any more, and partial files.
-
-        Those of another run stay. Raises FileUnreadable.
-        """
-        for path in self._files(alive):
-            with suppress(OSError, ForeignShard):
-                games = self._beginnings_in(path)
-                if games is None or not is_needed(games.numbers):
-                    self._saved.pop(path.name, None)
-                    path.unlink()
 
     def _column(self, name: str) -> Numbers:
         parts = (getattr(games, name) for games in self._saved.values())

@@ -202,8 +202,7 @@ class WorkAssigner:
     def _survey_saved_games(self) -> None:
         """Find the files of workers that are gone, and remove those that are not needed."""
         alive = {worker.plan.shard_prefix for worker in self.pool.workers.values()}
-        self.inflight.drop(self.ledger.has_missing, alive)
-        self.inflight.survey(alive)
+        self.inflight.survey(self.ledger.has_missing, alive)
 
     def _replace(self, worker: WorkerProcess, reason: str) -> None:
         """Replace a dead worker, and give its part of the open games to the new one."""
