@@ -10,6 +10,7 @@ from tests.export.made import played
 from tests.importers.test_pgn_import import MATE, text
 from tests.system.commands import inside
 from vecchess.config import SelfplayConfig, TrainConfig
+from vecchess.fleet import fleet_run
 from vecchess.runtime.devices import CPU
 from vecchess.selfplay import run_selfplay
 from vecchess.selfplay.supervisor.supervisor import RunResult
@@ -21,7 +22,7 @@ from vecchess.train import run_train
 BUSY = Throughput(plies_per_s=900.0, evals_per_s=900.0, batch_fill=1.0, device_busy=0.9)
 
 
-def play_run(config: SelfplayConfig, run_dir: Path, *_: Any) -> dict[str, Any]:
+def play_games(config: SelfplayConfig, run_dir: Path, *_: Any) -> dict[str, Any]:
     """The summary of a self-play that a signal ended."""
     result = RunResult(GameStats.of(played()), BUSY, 5.0, "SIGTERM", 0)
     return run_selfplay._summary(config, RunFolder(Path(run_dir)), [CPU], result)
@@ -30,7 +31,8 @@ def play_run(config: SelfplayConfig, run_dir: Path, *_: Any) -> dict[str, Any]:
 def train_run(config: TrainConfig, run_dir: Path, *_: Any, **__: Any) -> dict[str, Any]:
     """The summary of a training: one with a seed was stopped."""
     return {
-        "schema": 1, "run_dir": str(run_dir), "net": f"{run_dir}/nets/a b.safetensors", "cost": {},
+        "schema": 1, "run_dir": str(run_dir), "spelling": f"{run_dir}/nets/a b.safetensors",
+        "net": "a b.safetensors", "cost": {},
         "iterations": 1, "target": 2, "samples": 64, "steps": 1, "matches": [], "exit_code": 0,
         "stopped_by": "SIGTERM" if config.seed else "",
     }  # fmt: skip
@@ -43,7 +45,7 @@ def command_after(words: str, said: str) -> list[str]:
 
 
 def test_commands_to_copy_survive_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_selfplay, "play_run", play_run)
+    monkeypatch.setattr(fleet_run, "play_games", play_games)
     monkeypatch.setattr(run_train, "train_run", train_run)
     run = str(tmp_path / "my run [new]; $HOME")
     for kind in ("selfplay", "train"):
@@ -59,7 +61,7 @@ def test_commands_to_copy_survive_a_shell(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_limit_of_others_devices_is_not_told(
     executor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_selfplay, "play_run", play_run)
+    monkeypatch.setattr(fleet_run, "play_games", play_games)
     done = inside("selfplay", "--run-dir", tmp_path / "run", "--executor", executor)
     said = " ".join(done.stdout.split())
     assert ("bottleneck Limited by the CPU" in said) == (executor == "local")
