@@ -76,7 +76,7 @@ def selfplay(
     Raises ConfigError or NetworkError for settings that will not do, DataError where the disk
     refuses or no game was finished, WorkerDied when a worker dies again and again.
     """
-    from vecchess.fleet.fleet_run import play_games
+    from vecchess.fleet.fleet_run import play_with_executor
     from vecchess.store.remote.run_places import learner_copy
     from vecchess.store.sources import read_games
 
@@ -87,7 +87,7 @@ def selfplay(
         place, caller = str(run_dir or Path(temporary) / "run"), _Caller(on_progress)
         with learner_copy(place, resume, no_report, stop=caller) as folder:
             resolved = _resolved(SelfplayConfig, given, config, folder if resume else None)
-            play_games(resolved, folder, resume, Console(quiet=True), True, caller)
+            play_with_executor(resolved, folder, resume, Console(quiet=True), True, caller)
         return read_games([folder])
 
 

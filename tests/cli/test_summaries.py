@@ -22,7 +22,7 @@ from vecchess.train import run_train
 BUSY = Throughput(plies_per_s=900.0, evals_per_s=900.0, batch_fill=1.0, device_busy=0.9)
 
 
-def play_games(config: SelfplayConfig, run_dir: Path, *_: Any) -> dict[str, Any]:
+def play_with_executor(config: SelfplayConfig, run_dir: Path, *_: Any) -> dict[str, Any]:
     """The summary of a self-play that a signal ended."""
     result = RunResult(GameStats.of(played()), BUSY, 5.0, "SIGTERM", 0)
     return run_selfplay._summary(config, RunFolder(Path(run_dir)), [CPU], result)
@@ -45,7 +45,7 @@ def command_after(words: str, said: str) -> list[str]:
 
 
 def test_commands_to_copy_survive_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet_run, "play_games", play_games)
+    monkeypatch.setattr(fleet_run, "play_with_executor", play_with_executor)
     monkeypatch.setattr(run_train, "train_run", train_run)
     run = str(tmp_path / "my run [new]; $HOME")
     for kind in ("selfplay", "train"):
@@ -61,7 +61,7 @@ def test_commands_to_copy_survive_a_shell(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_limit_of_others_devices_is_not_told(
     executor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fleet_run, "play_games", play_games)
+    monkeypatch.setattr(fleet_run, "play_with_executor", play_with_executor)
     done = inside("selfplay", "--run-dir", tmp_path / "run", "--executor", executor)
     said = " ".join(done.stdout.split())
     assert ("bottleneck Limited by the CPU" in said) == (executor == "local")

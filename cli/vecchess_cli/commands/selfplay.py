@@ -70,18 +70,18 @@ app = command_app(selfplay, EXAMPLES)
 
 def _play(flags: dict[str, Any], stops: StopSignals) -> dict[str, Any]:
     from vecchess.config import load_config
-    from vecchess.fleet.fleet_run import play_games
+    from vecchess.fleet.fleet_run import play_with_executor
     from vecchess.store.run_folder import RunFolder
 
     run_dir, resume, before = flags["run_dir"], flags["resume"], None
     if resume and run_dir is not None:
         before = RunFolder.existing(run_dir).config
     settings = load_config(SelfplayConfig, flags, flags["config"], before=before)
-    is_complete = not (resume and run_dir is None)  # play_games raises an error otherwise
+    is_complete = not (resume and run_dir is None)  # play_with_executor raises an error otherwise
     dash = flags["dash"] and is_complete
     run_dir, dashboard = dashboard_of(dash, flags["dash_port"], run_dir, "selfplay")
     with dashboard:
-        return play_games(settings, run_dir, resume, notes(), flags["quiet"], stops)
+        return play_with_executor(settings, run_dir, resume, notes(), flags["quiet"], stops)
 
 
 def _shown(summary: dict[str, Any]) -> dict[str, Any]:

@@ -477,7 +477,7 @@ def check_executor(config: PlayConfig) -> None:
         check_ray(address_of(config))
 
 
-def play_games(
+def play_with_executor(
     config: SelfplayConfig,
     run_dir: Path | None,
     resume: bool,
@@ -485,8 +485,8 @@ def play_games(
     quiet: bool,
     stop: StopSignals,
 ) -> dict[str, Any]:
-    """``play_run`` of self-play by who is to play, this machine or others; raises ConfigError as
-    ``check_executor``, too."""
+    """Play a run of self-play, see ``play_run``, with the executor that ``config`` names: this
+    machine, or others. Raises ConfigError as ``check_executor``, too."""
     check_executor(config)
     others = None if config.executor == "local" else _open_for_games
     summary = play_run(config, run_dir, resume, console, quiet, stop, others)

@@ -57,8 +57,8 @@ def import_pgn(
     """Record the games of ``files`` in the new folder ``out``, in their order, all or none.
 
     A bad game is an error, or left out and counted with ``skip_bad``. ``on_progress`` is called
-    after each game. Raises ConfigError with file, game and move, and where ``out`` is
-    there already.
+    after each game. Raises ConfigError with file, game and move, and where ``out`` is there
+    already.
     """
     for file in files:
         if not file.exists() or file.is_dir():

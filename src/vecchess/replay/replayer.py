@@ -239,10 +239,10 @@ def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[
         source = began.with_weights_of(file)
         if (net := _sha256(source)) in wanted:
             files_of.setdefault(net, source.text)
-    for net in (net for net in missing if net not in files_of):
+    if lost := [net for net in missing if net not in files_of]:
         raise NetworkError(
-            f"{run.nets} has no network {net[:16]}, which played {len(wanted[net]):,} of the "
-            "games to play again: put its file back"
+            f"{run.nets} has no network {lost[0][:16]}, which played {len(wanted[lost[0]]):,} of "
+            "the games to play again: put its file back"
         )
     return files_of
 

@@ -209,7 +209,7 @@ class CpuBackend(HostBackend):
 
     @property
     def steps_at_once(self) -> int:
-        """T: a call answers all slots."""
+        """All time steps: a call answers every slot."""
         return self.time_steps
 
     @property

@@ -121,8 +121,9 @@ class UciEngine:
             raise ConfigError(f"{name} does not answer as a UCI engine: {reason}") from None
         for line in lines:
             if line.startswith("id name "):
-                name = "".join(mark if mark.isprintable() else " " for mark in line[8:])
-                self.name = name.strip() or self.name
+                marks = line.removeprefix("id name ")
+                told = "".join(mark if mark.isprintable() else " " for mark in marks)
+                self.name = told.strip() or self.name
             elif line.startswith("option ") and (option := _parse_option(line)):
                 self.options[option.name] = option
 
