@@ -7,7 +7,7 @@ sequential halving at the root, completed values mixed from the network's and th
 from math import inf
 
 from tests.search.exact_numbers import exp_of, gumbel_number, log_of
-from tests.search.scalar_tree import UNIT, WON, Edge, Node, Question, Result, Tree, add_up
+from tests.search.scalar_tree import LOST, UNIT, WON, Edge, Node, Question, Result, Tree, add_up
 from vecchess.config import TreeConfig
 
 
@@ -26,6 +26,8 @@ def search(question: Question) -> Result:
     most = max(edge.visits for edge in root.opened)
     best = tree.proven_move() or _top(root, most, base, config)
     shares = [(best, 1.0)] if root.proof == WON else improved_policy(root, config)
+    if not root.proof and best.proof == LOST:
+        best = max((item for item in shares if item[0].proof != LOST), key=lambda item: item[1])[0]
     prob = 1.0 if root.proof else next(share for edge, share in shares if edge is best)
     return tree.result(best, prob, shares, expectation(root, config))
 

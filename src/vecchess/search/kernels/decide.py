@@ -71,10 +71,26 @@ def write_value(forest, root, decision):  # type: ignore[no-untyped-def]
 
 @paste
 def _decide_gumbel(forest: Any, tree: Any, root: Any, edges: Any) -> Any:
-    """The best of the most visited candidates, and the improved policy's probability of it."""
+    """The best of the most visited candidates, and the improved policy's probability of it.
+
+    Where that one is proven lost and not all moves are, the likeliest of the others.
+    """
     _improve(forest, root, edges)
     edge = best_candidate(forest, tree, root, most_edge_visits(forest, root))
+    if edges[edge].word & EDGE_LOST != 0:
+        edge = _likeliest_not_lost(forest, root, edges)
     return edge, forest.reals[edge]
+
+
+@paste
+def _likeliest_not_lost(forest: Any, root: Any, edges: Any) -> Any:
+    """The edge that the policy in the forest's reals likes best of those not proven lost."""
+    best = _first_not_lost(edges, root.num_edges)
+    for index in range(best + 1, root.num_edges):
+        is_lost = edges[index].word & EDGE_LOST != 0
+        if not is_lost and forest.reals[index] > forest.reals[best]:
+            best = np.int64(index)
+    return best
 
 
 @paste
