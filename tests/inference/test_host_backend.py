@@ -21,7 +21,6 @@ from vecchess.inference.cpu.backend import (
     CpuBackend,
     KernelChoice,
     KernelCosts,
-    KernelThreads,
 )
 from vecchess.inference.engine import answer_all
 from vecchess.selfplay.worker.random_requests import random_requests
@@ -179,7 +178,8 @@ def test_all_steps_of_a_layer_at_once_are_the_same(kind: str, threads: int) -> N
     rows, requests = list(range(NUM_ROWS)), ask(NUM_ROWS)
     reference = open_backend("reference", _kind(kind), 7, ExitRule.never())
     expected = answer(reference, ask(NUM_ROWS), rows, 7)
-    KernelThreads(_kind(kind), ExitRule.never(), threads).answer(np.array(rows, np.int32), requests)
+    backend = CpuBackend(_kind(kind), 1, ExitRule.never(), threads)
+    backend.answer(requests, np.array(rows, np.int32))
     assert same((requests.policy, requests.wdl, requests.steps), expected)
 
 

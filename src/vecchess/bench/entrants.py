@@ -15,7 +15,7 @@ from vecchess.bench.paired_timing import Count
 from vecchess.errors import VecchessError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.cpu.backend import KernelThreads
+from vecchess.inference.cpu.backend import CpuBackend
 from vecchess.inference.engine import SlotEngine, answer_all
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
@@ -112,20 +112,18 @@ class Continuous(OwnEntrant):
 
 
 class LayerByLayer(OwnEntrant):
-    """Batches of positions that all take T steps, without slots (decision 16)."""
+    """Batches of S positions that all take T steps, without slots (decision 16)."""
 
-    def __init__(
-        self, name: str, kernels: KernelThreads, batch_size: int, requests: Requests
-    ) -> None:
+    def __init__(self, name: str, backend: CpuBackend, requests: Requests) -> None:
         super().__init__(name, requests)
-        self._kernels, self._batch_size = kernels, batch_size
+        self._backend = backend
 
     def turn(self) -> Count:
         """One batch."""
-        rows = self.batches.take(self._batch_size)
+        rows = self.batches.take(self._backend.num_slots)
         for sums in (self.requests.policy, self.requests.wdl, self.requests.steps):
             sums[rows] = 0
-        self._kernels.answer(rows, self.requests)
+        self._backend.answer(self.requests, rows)
         return self.count(rows)
 
 
@@ -157,8 +155,8 @@ def open_own(setup: EntrantSetup, net: PlayableNet, questions: Requests) -> list
     rule, never = ExitRule.from_metadata(net.exit_rule), ExitRule.never()
     fixed: list[OwnEntrant] = []
     if isinstance(net, IntegerNet) and setup.has_fixed:
-        kernels = KernelThreads(net, never, setup.threads)
-        fixed.append(LayerByLayer(FIXED, kernels, setup.slots, unanswered(questions)))
+        backend = CpuBackend(net, setup.slots, never, setup.threads)
+        fixed.append(LayerByLayer(FIXED, backend, unanswered(questions)))
     name = SLOTS_FIXED if fixed else FIXED
     fixed.append(Continuous(name, setup.open(net, never), unanswered(questions)))
     early = Continuous(CONTINUOUS, setup.open(net, rule), unanswered(questions))

@@ -131,64 +131,12 @@ def equal_parts(count: int, threads: int, group: int, least: int) -> list[slice]
     return [slice(at, min(at + size, count)) for at in range(0, count, size)]
 
 
-class KernelThreads:
-    """Answers rows on ``threads`` threads, each with memory of its own for a group of boards."""
-
-    def __init__(
-        self, net: IntegerNet, rule: ExitRule, threads: int, dense: bool | None = None
-    ) -> None:
-        """``dense`` as of ``KernelChoice``.
-
-        Raises ``ConfigError`` for no threads, ``NetworkError`` for a network not proved exact.
-        """
-        if threads < 1:
-            raise ConfigError("a backend needs at least one thread")
-        report = check_bounds(net)
-        report.require_exact()
-        self._sums: Sums = np.int16 if report.int16_sums else np.int32
-        self._group = group_size(net.config)
-        self._rule, self._earliest = rule.as_integers(), rule.first_exit
-        self._network: Network = cpu_network(net, self._sums)
-        self.choice = KernelChoice(net.config, self._sums, dense)
-        self.kernel_ns = 0
-        self._scratches = [new_scratch(net.config, self._group, self._sums) for _ in range(threads)]
-        self._idle: SimpleQueue[Scratch] = SimpleQueue()
-        for scratch in self._scratches:
-            self._idle.put(scratch)
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-
-    def answer(self, rows: NDArray[np.int32], requests: Requests) -> None:
-        """Write the answers of ``rows: int32[K]``, whose policy, wdl and steps are 0."""
-
-        def work(part: slice) -> int:
-            scratch, is_dense = self._idle.get(), self.choice.is_dense
-            try:
-                given = self._network, requests, scratch
-                return int(answer(rows[part], self._rule, self._earliest, is_dense, *given))
-            finally:
-                self._idle.put(scratch)
-
-        start = perf_counter_ns()
-        if self._pool is None:
-            steps = work(slice(0, len(rows)))
-        else:
-            parts = equal_parts(len(rows), len(self._scratches), self._group, LEAST_PART)
-            steps = sum(self._pool.map(work, parts))
-        self.kernel_ns += perf_counter_ns() - start
-        self.choice.learn(steps, [scratch.fired for scratch in self._scratches])
-
-    def replace_network(self, net: IntegerNet) -> None:
-        """Take another exact network of the same sizes; ``NetworkError`` where it needs int32."""
-        if self._sums == np.int16 and not check_bounds(net).int16_sums:
-            raise NetworkError("the new network's sums may leave int16, which this one's fit")
-        self._network = cpu_network(net, self._sums)
-
-
 class CpuBackend(HostBackend):
     """``Backend`` on ``threads`` cores. Refuses a network that is not proved exact.
 
-    The mover threads run on the same cores: a call occupies ``threads`` cores for milliseconds, a
-    mover one for microseconds, and the parts are small enough to make up for it.
+    Each thread has memory of its own for a group of boards. The mover threads run on the same
+    cores: a call occupies ``threads`` cores for milliseconds, a mover one for microseconds, and the
+    parts are small enough to make up for it.
     """
 
     def __init__(
@@ -205,25 +153,62 @@ class CpuBackend(HostBackend):
         twin's layers are always dense.
         """
         super().__init__(net, num_slots)
-        self._threads = KernelThreads(net, rule, threads, dense)
+        if threads < 1:
+            raise ConfigError("a backend needs at least one thread")
+        self._sums: Sums = np.int16 if self._fits_int16 else np.int32
+        self._group = group_size(net.config)
+        self._rule, self._earliest = rule.as_integers(), rule.first_exit
+        self._network: Network = cpu_network(net, self._sums)
+        self._choice = KernelChoice(net.config, self._sums, dense)
+        self.kernel_ns = 0
+        """Time spent in compiled kernels so far."""
+        self._scratches = [new_scratch(net.config, self._group, self._sums) for _ in range(threads)]
+        self._idle: SimpleQueue[Scratch] = SimpleQueue()
+        for scratch in self._scratches:
+            self._idle.put(scratch)
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     @property
     def steps_at_once(self) -> int:
         """All time steps: a call answers every slot."""
         return self.time_steps
 
-    @property
-    def kernel_ns(self) -> int:
-        """Time spent in compiled kernels so far."""
-        return self._threads.kernel_ns
+    def answer(self, requests: Requests, rows: NDArray[np.int32]) -> None:
+        """Write the answers of ``rows: int32[K]``, whose policy, wdl and steps are 0."""
+
+        def work(part: slice) -> int:
+            scratch, is_dense = self._idle.get(), self._choice.is_dense
+            try:
+                given = self._network, requests, scratch
+                return int(answer(rows[part], self._rule, self._earliest, is_dense, *given))
+            finally:
+                self._idle.put(scratch)
+
+        start = perf_counter_ns()
+        if self._pool is None:
+            steps = work(slice(0, len(rows)))
+        else:
+            parts = equal_parts(len(rows), len(self._scratches), self._group, LEAST_PART)
+            steps = sum(self._pool.map(work, parts))
+        self.kernel_ns += perf_counter_ns() - start
+        self._choice.learn(steps, [scratch.fired for scratch in self._scratches])
 
     def _take_steps(
         self, slots: NDArray[np.int32], rows: NDArray[np.int32], requests: Requests
     ) -> NDArray[np.int32]:
         """All steps; see ``HostBackend``."""
-        self._threads.answer(rows, requests)
+        self.answer(requests, rows)
         return slots
 
-    def _load(self, net: PlayableNet) -> None:
+    def _require_exact(self, net: PlayableNet) -> None:
         assert isinstance(net, IntegerNet)
-        self._threads.replace_network(net)
+        report = check_bounds(net)
+        report.require_exact()
+        self._fits_int16 = report.int16_sums
+
+    def _load(self, net: PlayableNet) -> None:
+        """Raises ``NetworkError`` where ``net`` needs int32, and the first network did not."""
+        assert isinstance(net, IntegerNet)
+        if self._sums == np.int16 and not self._fits_int16:
+            raise NetworkError("the new network's sums may leave int16, which this one's fit")
+        self._network = cpu_network(net, self._sums)
