@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.selfplay.playing import LoudBackend, play
+from tests.selfplay.playing import LoudBackend, play, recorded_games
 from vecchess.chess.action import moves_to_actions
 from vecchess.chess.fen import from_fens
 from vecchess.chess.movegen import legal_moves
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig, SelfplayConfig, to_toml
-from vecchess.export.game_source import RecordedGame, recorded_games
+from vecchess.export.game_source import RecordedGame
 from vecchess.importers.imported_game import ImportedGame, to_records
 from vecchess.shapes import TARGET_UNIT
 from vecchess.store.manifest import Manifest, ShardEntry

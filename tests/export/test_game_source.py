@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from tests.export.made import SEED, make_run, played, with_a_bad_shard
+from tests.selfplay.playing import recorded_games
 from vecchess.errors import ConfigError, DataError
-from vecchess.export.game_source import ExportSource, _ordered, parse_numbers, recorded_games
+from vecchess.export.game_source import ExportSource, _ordered, parse_numbers
 from vecchess.store.records import GameRecords
 
 

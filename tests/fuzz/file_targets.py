@@ -23,12 +23,11 @@ from tests.export.lc0_reader import read_chunk
 from tests.export.made import played, searched
 from tests.fuzz.target import Read, Target, of_file, plain
 from tests.lc0.made import weight_file
-from tests.selfplay.playing import LoudBackend, server_of
+from tests.selfplay.playing import LoudBackend, recorded_games, server_of
 from vecchess.config import GameConfig, OptimiserConfig, SelfplayConfig, TreeConfig
 from vecchess.config.import_settings import EngineLabelsConfig
 from vecchess.errors import DataError
 from vecchess.export.csv_table import game_rows, ply_rows
-from vecchess.export.game_source import recorded_games
 from vecchess.export.lc0_export import to_chunk
 from vecchess.export.pgn_export import recorded_pgn
 from vecchess.importers.import_folder import FACTS_NAME, open_import_folder

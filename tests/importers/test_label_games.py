@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from tests.importers.alphabetical import write_engine
-from tests.selfplay.playing import play, replay
+from tests.selfplay.playing import play, recorded_games, replay
 from tests.system.commands import inside, start
 from vecchess.config import GameConfig
 from vecchess.config.import_settings import EngineLabelsConfig
 from vecchess.errors import ConfigError, DataError, WorkerDied
-from vecchess.export.game_source import recorded_games
 from vecchess.export.pgn_export import write_pgn
 from vecchess.importers.import_folder import ImportFolder
 from vecchess.importers.label_games import gather_labels, labelled_plies

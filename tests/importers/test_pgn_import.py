@@ -8,11 +8,10 @@ import chess.pgn
 import numpy as np
 import pytest
 
-from tests.selfplay.playing import play
+from tests.selfplay.playing import play, recorded_games
 from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
-from vecchess.export.game_source import recorded_games
 from vecchess.export.pgn_export import recorded_pgn, write_pgn
 from vecchess.importers.pgn_import import import_pgn
 from vecchess.store.manifest import Manifest

@@ -1,15 +1,16 @@
 """Plays games in this process, the way a worker does."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import chess
 import numpy as np
 
+from vecchess.chess.fen import is_chess960
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.config import GameConfig, SelfplayConfig, TreeConfig
-from vecchess.export.game_source import recorded_games
+from vecchess.export.game_source import RecordedGame
 from vecchess.export.pgn_export import recorded_pgn
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend
@@ -20,6 +21,7 @@ from vecchess.selfplay.games.server import SelfplayServer
 from vecchess.selfplay.worker.setup import mover_factory
 from vecchess.store.id_set import IdSet
 from vecchess.store.records import GameRecords
+from vecchess.store.replay_positions import replay_moves
 from vecchess.store.seating import Seating
 
 
@@ -81,6 +83,16 @@ def server_of(
     scales = backend.policy_scale, backend.value_scale
     make_mover = mover_factory(config, "net", scales, backend.time_steps, seating)
     return SelfplayServer(backend, make_mover, planes, seats, movers, GameIdPool())
+
+
+def recorded_games(
+    records: GameRecords, seed: int | None = None, chess960: bool = False
+) -> Iterator[RecordedGame]:
+    """The games of ``records`` in their order, as exports read them."""
+    replayed = replay_moves(records)
+    for index in range(records.num_games):
+        own = is_chess960(records.start[index])
+        yield RecordedGame(records, replayed, index, seed, chess960 or own)
 
 
 def replay(records: GameRecords, chess960: bool = False) -> list[chess.Board]:

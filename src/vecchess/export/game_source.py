@@ -42,7 +42,7 @@ class RecordedGame:
     seed: int | None
     """The run's; None for games that no run of ours played."""
     chess960: bool
-    """Castling is Chess960's."""
+    """Castling is Chess960's: the run plays it, or the start needs it."""
     rules: str | None = None
     """``rules_digest`` of the run's settings; None where ``seed`` is."""
 
@@ -107,24 +107,6 @@ class RecordedGame:
         return start_board(self.records.start[self.index], self.chess960)
 
 
-def recorded_games(
-    records: GameRecords, seed: int | None = None, chess960: bool = False
-) -> Iterator[RecordedGame]:
-    """The games of ``records`` in their order; see ``open_game``. Raises DataError."""
-    replayed = replay_moves(records)
-    for index in range(records.num_games):
-        yield open_game(records, replayed, index, seed, chess960)
-
-
-def open_game(
-    records: GameRecords, replayed: ReplayedMoves, index: int, seed: int | None, chess960: bool,
-    rules: str | None = None,
-) -> RecordedGame:  # fmt: skip
-    """Game ``index``; castling is Chess960's where ``chess960``, or where the start needs it."""
-    own = is_chess960(records.start[index])
-    return RecordedGame(records, replayed, index, seed, chess960 or own, rules)
-
-
 OnExported = Callable[[int, int], object]
 """Gets the number of games done, and of all."""
 
@@ -169,7 +151,8 @@ class ExportSource:
             known = held[shard]
             if known is not None:
                 num_read += 1
-                yield open_game(*known, row, self._seed, self._chess960, self._rules)
+                chess960 = self._chess960 or is_chess960(known[0].start[row])
+                yield RecordedGame(*known, row, self._seed, chess960, self._rules)
             on_exported(done, len(self._order))
             left[shard] -= 1
             if left[shard] == 0:
