@@ -16,9 +16,9 @@ from vecchess.bench.entrants import CONTINUOUS, FIXED, RELU_TWIN, SLOTS_FIXED, L
 from vecchess.bench.inference import Contest, absent, describe, open_contest, row
 from vecchess.bench.paired_timing import Laps, mean_steps, ratio, time_in_turns
 from vecchess.config.bench_settings import InferenceBench
+from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
-from vecchess.inference.open_network import require_integers
-from vecchess.snn.integer.integer_net import ExitRule
+from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 
 PATTERNS_SHARE = 0.4
 """Share of the time that goes to the exit patterns."""
@@ -28,7 +28,9 @@ def run(config: InferenceBench) -> dict[str, Any]:
     """Compare, in this process and in turns. Raises as ``open_contest``, and ConfigError for a
     module that a user brings."""
     with open_contest(config) as contest:
-        require_integers(contest.net, contest.name, "bench.peers inference")
+        if not isinstance(contest.net, IntegerNet):
+            needed = "bench.peers inference needs a network of vecchess's own"
+            raise ConfigError(f"{contest.name}: {needed}")
         setup, peers = contest.setup, OpenedPeers()
         if contest.twin is not None:
             peers = open_peers(setup, contest.net, contest.twin, contest.requests)

@@ -6,10 +6,10 @@ import pytest
 
 from tests.lc0.made import weight_file
 from vecchess.errors import ConfigError, NetworkError
-from vecchess.inference.open_network import open_network, source_of
+from vecchess.inference.open_network import open_network
 from vecchess.inference.playable_net import BuiltInNet, Lc0Net
 from vecchess.inference.source import Source, find
-from vecchess.selfplay.worker.networks import selfplay_source
+from vecchess.selfplay.worker.networks import selfplay_source, source_of
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.snn.integer.net_file import HUB_CONFIG, HUB_WEIGHTS
 from vecchess.spec import Spec

@@ -12,9 +12,8 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from vecchess.config import read_toml
 from vecchess.errors import ConfigError
-from vecchess.inference.source import Source, find
+from vecchess.inference.source import Source
 from vecchess.runtime.cost_meter import Cost
 from vecchess.snn.integer.net_file import nets_in
 from vecchess.store.metrics import METRICS_FILE, read_metrics
@@ -49,9 +48,9 @@ class Checkpoint:
 
         Raises ConfigError where the run's settings cannot be read.
         """
-        run = RunFolder(self.file.parent.parent)
-        began_with = read_toml(run.config).get("net", "") if run.has_begun else ""
-        return find(str(began_with)).with_weights_of(self.file)
+        from vecchess.selfplay.worker.networks import kept_source  # monitors do without kernels
+
+        return kept_source(RunFolder(self.file.parent.parent), self.file)
 
     def after(self, before: "Checkpoint") -> "Checkpoint":
         """This network, its numbers and its cost counted on from those of ``before``."""

@@ -8,7 +8,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -24,7 +23,7 @@ from vecchess.errors import ConfigError, DeviceError, NetworkError
 from vecchess.inference.backend import Backend
 from vecchess.inference.backend_registry import choose_backend, open_backend
 from vecchess.inference.engine import answer_all
-from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet
+from vecchess.inference.playable_net import BuiltInNet, PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.inference.source import Source, find
 from vecchess.runtime.devices import CPU, Device, parse_gpus, release_memory, see_only
@@ -207,26 +206,11 @@ def require_input(net: PlayableNet, name: str) -> None:
         raise NetworkError(f"{name} takes {error}") from None
 
 
-def require_integers(network: PlayableNet, name: str, what: str) -> IntegerNet:
-    """``network``, where it is one of vecchess's own; raises ConfigError for others: ``what``
-    cannot be done with it, which is called ``name``."""
-    if not isinstance(network, IntegerNet):
-        raise ConfigError(f"{name}: {what} needs a network of vecchess's own")
-    return network
-
-
-def source_of(network: PlayableNet, file: Path) -> Source:
-    """How to open ``network``, one of vecchess's own or a module, that is kept in ``file``."""
-    if isinstance(network, IntegerNet):
-        return Source(str(file), "file")
-    assert not isinstance(network, Lc0Net | BuiltInNet)
-    return Source(str(network.spec.with_weights(file.absolute())), "module")
-
-
 def _with_time_steps(net: PlayableNet, name: str, steps: int | None) -> PlayableNet:
     """The network with another number of time steps; raises ConfigError for a number that will
     not do, NetworkError where it is not proved exact."""
-    net = require_integers(net, name, f"T={steps}")
+    if not isinstance(net, IntegerNet):
+        raise ConfigError(f"{name}: T={steps} needs a network of vecchess's own")
     config = build(NetConfig, net.config.model_dump() | {"time_steps": steps})
     changed = replace(net, config=config)
     if not check_bounds(changed).exact:

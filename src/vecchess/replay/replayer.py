@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.config import BUILT_IN_NETS, DEFAULT_NET, PlayConfig, SelfplayConfig, build, read_toml
+from vecchess.config import BUILT_IN_NETS, PlayConfig, SelfplayConfig, build, read_toml
 from vecchess.config.settings import fixed_settings
 from vecchess.errors import ConfigError, DataError, NetworkError
-from vecchess.inference.source import Source, find
+from vecchess.inference.source import Source
 from vecchess.runtime.devices import Device, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.selfplay.games.finished_games import (
@@ -26,7 +26,7 @@ from vecchess.selfplay.games.finished_games import (
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.game_table import NO_LIMIT
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
-from vecchess.selfplay.worker.networks import latest_net
+from vecchess.selfplay.worker.networks import kept_source, latest_net
 from vecchess.selfplay.worker.setup import build_server
 from vecchess.snn.integer.net_file import nets_in
 from vecchess.store.id_set import IdSet
@@ -228,7 +228,6 @@ def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[
     for net in missing:
         if len(net) != SHA256_DIGITS:
             raise NetworkError(f"{net} played games of {run.path}: that is not a network of ours")
-    began = _source_of(run)
     # those named by a hash first, so that most need not be read
     files = sorted(
         nets_in(run.nets), key=lambda file: not any(net.startswith(file.stem) for net in missing)
@@ -236,7 +235,7 @@ def find_networks(run: RunFolder, wanted: dict[str, NDArray[np.int64]]) -> dict[
     for file in files:
         if wanted.keys() <= files_of.keys():
             break
-        source = began.with_weights_of(file)
+        source = kept_source(run, file)
         if (net := _sha256(source)) in wanted:
             files_of.setdefault(net, source.text)
     if lost := [net for net in missing if net not in files_of]:
@@ -258,12 +257,6 @@ def newest_network(run: RunFolder) -> str:
     if len(files) != 1:
         raise ConfigError(f"{run.nets} has {len(files)} networks: say which with --net")
     return str(files[0])
-
-
-def _source_of(run: RunFolder) -> Source:
-    """What the run's settings name."""
-    net = read_toml(run.config).get("net") if run.config.is_file() else None
-    return find(net if isinstance(net, str) else DEFAULT_NET)
 
 
 def _sha256(source: Source) -> str:

@@ -7,10 +7,10 @@ Decision 29 (a run keeps its networks). A training names those that it publishes
 from dataclasses import dataclass
 from pathlib import Path
 
-from vecchess.config import SelfplayConfig
+from vecchess.config import SelfplayConfig, read_toml
 from vecchess.errors import ConfigError, DataError, NetworkError
-from vecchess.inference.open_network import require_input, source_of
-from vecchess.inference.playable_net import BuiltInNet, PlayableNet
+from vecchess.inference.open_network import require_input
+from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet
 from vecchess.inference.source import Source, find
 from vecchess.runtime.atomic_write import remove_file
 from vecchess.selfplay.games.game_log import MAX_STEPS
@@ -37,6 +37,21 @@ def selfplay_source(net: str) -> Source:
             "network of vecchess's own, or a module"
         )
     return source
+
+
+def kept_source(run: RunFolder, file: Path) -> Source:
+    """The network that ``run`` keeps in ``file``: that file, or the module that the run's settings
+    name, with the file as its weights. Raises ConfigError where they cannot be read."""
+    began_with = read_toml(run.config).get("net", "") if run.has_begun else ""
+    return find(str(began_with)).with_weights_of(file)
+
+
+def source_of(network: PlayableNet, file: Path) -> Source:
+    """How to open ``network``, one of vecchess's own or a module, that is kept in ``file``."""
+    if isinstance(network, IntegerNet):
+        return Source(str(file), "file")
+    assert not isinstance(network, Lc0Net | BuiltInNet)
+    return Source(str(network.spec.with_weights(file.absolute())), "module")
 
 
 def configured_network(config: SelfplayConfig) -> PlayableNet:
