@@ -124,8 +124,7 @@ def _make_step(net: str, batch: int, folded: bool, settings: dict[str, Any]) -> 
 
     from vecchess.config import TrainConfig, build
     from vecchess.snn.create import sizes_of
-    from vecchess.snn.modules.network import SpikingNet
-    from vecchess.snn.torch_integer import unpack_planes
+    from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
     from vecchess.train.step.learner import Learner
 
     sizes = sizes_of(net).model_copy(update={"num_planes": NUM_PLANES})
@@ -133,7 +132,7 @@ def _make_step(net: str, batch: int, folded: bool, settings: dict[str, Any]) -> 
     torch.manual_seed(0)
     module = SpikingNet(sizes)
     if folded:
-        settled(module, unpack_planes(samples.planes.numpy().view("u8")))
+        settled(module, unpack_bitboards(torch.from_numpy(samples.planes.numpy().view("u8"))))
     known = {"objective": "alphazero", "batch_size": batch} | settings
     learner = Learner(build(TrainConfig, known), module, OnlyRank())
     return lambda: learner.step(samples, 0.5, [0.0])

@@ -15,8 +15,8 @@ from vecchess.bench.inference import BITS
 from vecchess.errors import VecchessError
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
+from vecchess.snn.modules.network import unpack_bitboards
 from vecchess.snn.modules.neuron import lif_steps
-from vecchess.snn.torch_integer import unpack_planes
 
 SNNTORCH, COMPILED, SPIKINGJELLY = "snntorch", "snntorch_compiled", "spikingjelly"
 RELU_TORCH = "relu_twin_torch"
@@ -162,7 +162,7 @@ class OurNeuron(nn.Module):
 @torch.no_grad()
 def require_wired(name: str, module: nn.Module, questions: Questions) -> None:
     """Raise ``VecchessError`` unless ``module``, on the CPU, has our answers to the bit."""
-    planes = unpack_planes(questions.asked.planes[:WIRED]).permute(0, 3, 1, 2)
+    planes = unpack_bitboards(torch.from_numpy(questions.asked.planes[:WIRED])).permute(0, 3, 1, 2)
     policy, wdl = module(planes.contiguous())
     unit = 2.0**-questions.net.config.grid_bits
     rows = first_rows(questions.expected, len(planes))

@@ -17,9 +17,9 @@ from vecchess.inference.requests import Requests
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.modules.convolution import patches
 from vecchess.snn.modules.layers import SynapseLayer
-from vecchess.snn.modules.network import SpikingNet
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.topology import NUM_TAPS, layer_shapes, neuron_layers, reads_activations
-from vecchess.snn.torch_integer import from_integers, unpack_planes
+from vecchess.snn.torch_integer import from_integers, network_input
 
 COUNTED = 64
 """Positions that are counted."""
@@ -112,13 +112,7 @@ def dense_energy_proxy(work: Work) -> float:
 
 
 def _input(module: SpikingNet, planes: Any) -> Tensor:
-    config = module.config
-    if not config.is_rate_coded:
-        return unpack_planes(planes)
-    from vecchess.snn.modules.rate_coding import coded_steps
-
-    coded = coded_steps(planes, config.time_steps, config.input_rate)
-    return torch.stack([unpack_planes(step) for step in coded])
+    return unpack_bitboards(network_input(module.config, planes))
 
 
 def _counter(nonzero: dict[str, NDArray[np.float64]], name: str) -> Any:

@@ -12,7 +12,7 @@ from torch import Tensor
 from vecchess.bench.entrants import Batches
 from vecchess.bench.paired_timing import Count
 from vecchess.inference.requests import Requests
-from vecchess.snn.torch_integer import unpack_planes
+from vecchess.snn.modules.network import unpack_bitboards
 
 CPU_BATCHES = (16, 64)
 GPU_BATCHES = (1024, 4096)
@@ -81,7 +81,7 @@ class Peer:
 
     @torch.no_grad()
     def _run(self, planes: NDArray[np.uint64]) -> tuple[Tensor, Tensor]:
-        boards = unpack_planes(planes, self.device).permute(0, 3, 1, 2)
+        boards = unpack_bitboards(torch.from_numpy(planes).to(self.device)).permute(0, 3, 1, 2)
         policy, wdl = self._answer(boards.contiguous(memory_format=LAYOUTS[self.layout]))
         if self.device != "cpu":
             torch.cuda.synchronize(self.device)

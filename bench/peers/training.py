@@ -22,9 +22,8 @@ from vecchess.machine_limits import num_cores
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
 from vecchess.snn.create import sizes_of, twin_sizes
 from vecchess.snn.modules.fused_layer import GROUP
-from vecchess.snn.modules.network import SpikingNet
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.torch_integer import unpack_planes
 
 SCHEMA = 1
 FLOAT, FOLDED, TWIN = "float", "folded", "relu_twin"
@@ -147,7 +146,9 @@ def run(config: TrainingBench) -> dict[str, Any]:
 
 
 def _learners(config: TrainingBench, sizes: NetConfig) -> list[TrainingEntrant]:
-    planes = unpack_planes(random_planes(config.batch_size, config.seed, sizes.num_planes))
+    planes = unpack_bitboards(
+        torch.from_numpy(random_planes(config.batch_size, config.seed, sizes.num_planes))
+    )
     labels = Labels(config.batch_size, config.seed)
 
     def learner(

@@ -20,8 +20,8 @@ from vecchess.inference.requests import Requests
 from vecchess.inference.tune.step_traces import record_steps
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
+from vecchess.snn.modules.network import unpack_bitboards
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.torch_integer import unpack_planes
 
 RUY = ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5"]
 PLACES = [
@@ -92,7 +92,7 @@ def test_spikes_are_those_of_snntorch(config: NetConfig) -> None:
         for spikes in fired:
             spikes.clear()
         with torch.no_grad():
-            peer(unpack_planes(question.planes).permute(0, 3, 1, 2))
+            peer(unpack_bitboards(torch.from_numpy(question.planes)).permute(0, 3, 1, 2))
         seen = observer.look(question)
         assert [layer.name for layer in seen.layers] == [
             "block0.first", "block0.second", "block1.first", "block1.second", "heads",

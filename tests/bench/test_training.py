@@ -12,9 +12,8 @@ from bench.peers.training_loop import TrainingLoop
 
 from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import ConfigError, NetworkError
-from vecchess.snn.modules.network import SpikingNet
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.torch_integer import unpack_planes
 
 CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=32, time_steps=4)
 
@@ -47,7 +46,7 @@ def test_loop_is_the_same_network_where_the_norms_see_the_same() -> None:
         if layer.norm is not None:
             torch.nn.init.uniform_(layer.norm.bias, 0.5, 1.5)  # so that there are spikes
     loop = _copied(module).eval()
-    planes = unpack_planes(random_positions(6, 1)[0])
+    planes = unpack_bitboards(torch.from_numpy(random_positions(6, 1)[0]))
     with torch.no_grad():
         ours, theirs = module(planes), loop(planes.permute(0, 3, 1, 2))
     # rounding moves a spike here and there, and of the value a board hears each at every square

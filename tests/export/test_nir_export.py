@@ -25,7 +25,7 @@ from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet, move_currents
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.snn.modules.neuron import clipped_relu, lif, lif_steps
-from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.modules.rate_coding import coded_input
 from vecchess.snn.topology import MOVES, membrane_layers, stem_planes
 from vecchess.snn.torch_integer import from_integers
 
@@ -50,9 +50,8 @@ def graph_of(name: str) -> nir.NIRGraph:
 def inputs_of(net: IntegerNet, planes: NDArray[np.uint64]) -> list[NDArray[np.float32]]:
     """The network's planes at each step."""
     steps = net.config.time_steps
-    if net.config.is_rate_coded:
-        return [unpack_planes(step) for step in coded_steps(planes, steps, net.config.input_rate)]
-    return [unpack_planes(planes)] * steps
+    coded = np.broadcast_to(coded_input(net.config, planes), (steps, *planes.shape))
+    return [unpack_planes(step) for step in coded]
 
 
 @torch.no_grad()

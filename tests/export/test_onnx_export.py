@@ -18,9 +18,9 @@ from vecchess.export.onnx_export import ask_onnx, check_parity, export_onnx, ope
 from vecchess.export.onnx_net import to_onnx
 from vecchess.snn.create import create_sized
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
-from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.modules.rate_coding import coded_input
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.torch_integer import from_integers, unpack_planes
+from vecchess.snn.torch_integer import from_integers
 
 CONFIGS = {
     "spiking": NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=4),
@@ -54,12 +54,7 @@ def expected(net: IntegerNet, planes: np.ndarray, steps: int) -> tuple[np.ndarra
     """All accumulators after so many steps, in units of 2^-F, by the module without our kernels."""
     module = from_integers(net).eval()
     module.compiled = False
-    if net.config.is_rate_coded:
-        coded = coded_steps(planes, steps, net.config.input_rate)
-        inputs = torch.stack([unpack_planes(step) for step in coded])
-    else:
-        inputs = unpack_planes(planes)
-    output = module(inputs, steps)
+    output = module(torch.from_numpy(coded_input(net.config, planes, steps).view(np.int64)), steps)
     unit = 2.0**net.config.grid_bits
     return (output.policy[-1] * unit).numpy(), (output.wdl[-1] * unit).numpy()
 

@@ -29,7 +29,7 @@ from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet, Layer
 from vecchess.snn.presets import NetConfig, preset
 from vecchess.snn.topology import neuron_layers
-from vecchess.snn.torch_integer import from_integers, unpack_planes
+from vecchess.snn.torch_integer import from_integers, network_input
 
 NUM_ROWS = 16
 RULES = [
@@ -240,7 +240,7 @@ def test_answers_are_the_modules_forward() -> None:
         open_backend("cpu", net, 5, ExitRule()), requests, list(range(NUM_ROWS)), 5
     )
     with torch.no_grad():
-        output = from_integers(net)(unpack_planes(requests.planes))
+        output = from_integers(net)(network_input(net.config, requests.planes))
     for row in range(NUM_ROWS):
         t, count = steps[row] - 1, requests.num_legal[row]
         moves = requests.legal[row, :count].astype(int)

@@ -8,9 +8,9 @@ from tests.snn.positions import NUM_PLANES, random_positions
 from vecchess.errors import ConfigError
 from vecchess.snn.initialise import bell_weights, new_network
 from vecchess.snn.integer.bounds import check_bounds
-from vecchess.snn.modules.network import SpikingNet
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import PRESETS, preset
-from vecchess.snn.torch_integer import from_integers, unpack_planes
+from vecchess.snn.torch_integer import from_integers
 
 SLOW = pytest.mark.slow
 ALIVE = (0.02, 0.40)
@@ -19,7 +19,7 @@ ALIVE = (0.02, 0.40)
 def _rates(module: SpikingNet, count: int) -> list[float]:
     planes, _ = random_positions(count, seed=2)
     with torch.no_grad():
-        return [float(rate) for rate in module(unpack_planes(planes)).rates]
+        return [float(rate) for rate in module(unpack_bitboards(torch.from_numpy(planes))).rates]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_policy_says_something_and_value_stays_near_even() -> None:
     seen, legal = random_positions(48, seed=2)
     net = new_network(preset("tiny", NUM_PLANES), 7, planes)
     with torch.no_grad():
-        output = from_integers(net).eval()(unpack_planes(seen))
+        output = from_integers(net).eval()(unpack_bitboards(torch.from_numpy(seen)))
     unit = 2.0**net.config.grid_bits / net.config.time_steps
     policy = output.policy[-1].numpy() * unit * net.policy_scale
     spread = [policy[i, moves].std() for i, moves in enumerate(legal) if len(moves) > 5]

@@ -21,7 +21,7 @@ from vecchess.runtime.atomic_output import binary_file
 from vecchess.selfplay.worker.random_requests import random_requests
 from vecchess.shapes import NUM_ACTIONS
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
-from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.modules.rate_coding import coded_input
 from vecchess.snn.topology import stem_planes
 
 
@@ -126,9 +126,7 @@ def ask_onnx(
 
     codes: int32[B, 4672] by action, of a network that reads inputs of moves.
     """
-    words = planes[:, : stem_planes(net.config)]
-    if net.config.is_rate_coded:
-        words = coded_steps(words, num_steps, net.config.input_rate)
+    words = coded_input(net.config, planes[:, : stem_planes(net.config)], num_steps)
     unpacked = unpack_planes(words.reshape(-1, words.shape[-1])).reshape(*words.shape, 8, 8)
     inputs: dict[str, NDArray[Any]] = {"planes": unpacked}
     if codes is not None and reads_moves(net.config.num_planes):

@@ -1,7 +1,7 @@
 """A network as one ONNX file: all its time steps, one after the other.
 
     planes   float32[B, planes, 8, 8], 0 or 1: the bits of ``encode_planes``, square a1 first
-             float32[T, B, planes, 8, 8] where the input is rate-coded: ``rate_coding.coded_steps``
+             float32[T, B, planes, 8, 8] where the input is rate-coded: ``rate_coding.coded_input``
     moves    int32[B, 4672], by action code: the codes of the legal moves (``chess/move_inputs``),
              any code for other actions; only where the network reads inputs of moves
     policy   float32[B, 4672], by action code      accumulators after T steps: whole numbers of

@@ -25,7 +25,7 @@ from vecchess.errors import ConfigError
 from vecchess.shapes import NUM_ACTIONS
 from vecchess.snn.integer.bounds import INT16_LIMIT, check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
-from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.modules.rate_coding import coded_input
 from vecchess.snn.presets import (
     ACTIVATION_BITS,
     ACTIVATION_LIMIT,
@@ -91,9 +91,7 @@ def blank_moves(config: NetConfig) -> Layer:
 
 def _coded(config: NetConfig, planes: NDArray[np.uint64]) -> Spikes:
     """Input of the stem: float32[1, B, 8, 8, P], or [T, ...] where it changes with time."""
-    steps = planes[None]
-    if config.is_rate_coded:
-        steps = coded_steps(planes, config.time_steps, config.input_rate)
+    steps = coded_input(config, planes).reshape(-1, *planes.shape)
     return np.stack([np.moveaxis(unpack_planes(step), 1, 3) for step in steps])
 
 

@@ -13,9 +13,9 @@ from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet, Layer
 from vecchess.snn.kernels.surrogate import DEFAULT_SURROGATE, Surrogate
 from vecchess.snn.modules.layers import SynapseLayer
-from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
+from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.modules.neuron import LifOutput, lif
-from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.modules.rate_coding import coded_input
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import layer_shapes
 
@@ -61,11 +61,6 @@ def from_integers(net: IntegerNet, surrogate: str = DEFAULT_SURROGATE) -> Spikin
     return module
 
 
-def unpack_planes(planes: NDArray[np.uint64], device: torch.device | str = "cpu") -> torch.Tensor:
-    """Bitboards uint64[B, P] -> float32[B, 8, 8, P] of 0 and 1 on ``device``."""
-    return unpack_bitboards(torch.from_numpy(planes.view(np.int64)).to(device))
-
-
 @torch.no_grad()
 def _layer(synapses: SynapseLayer) -> Layer:
     weight, bias = synapses.quantised()
@@ -102,9 +97,7 @@ def observed_network(net: IntegerNet, note_spikes: Callable[[Tensor], None]) -> 
 def network_input(config: NetConfig, planes: NDArray[np.uint64]) -> Tensor:
     """What the network reads of ``planes: uint64[B, P]``: int64[B, P], or at each step the planes
     that spike, int64[T, B, P], of a rate-coded one."""
-    if config.is_rate_coded:
-        planes = coded_steps(planes, config.time_steps, config.input_rate)
-    return torch.from_numpy(planes.view(np.int64))
+    return torch.from_numpy(coded_input(config, planes).view(np.int64))
 
 
 def in_units(accumulators: Tensor, config: NetConfig) -> NDArray[np.int32]:

@@ -9,10 +9,10 @@ from vecchess.snn.initialise import new_network
 from vecchess.snn.modules import bf16_products, layers
 from vecchess.snn.modules.bf16_products import bf16_linear, multiplies_exactly, passes_trial
 from vecchess.snn.modules.convolution import gathered
-from vecchess.snn.modules.network import NetOutput, SpikingNet
+from vecchess.snn.modules.network import NetOutput, SpikingNet, unpack_bitboards
 from vecchess.snn.modules.neuron import lif
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.torch_integer import from_integers, unpack_planes
+from vecchess.snn.torch_integer import from_integers
 
 GPU = torch.device("cuda:7")
 SIZES = {"num_planes": NUM_PLANES, "blocks": 1, "channels": 32, "time_steps": 3}
@@ -83,7 +83,7 @@ def _learn(module: SpikingNet, planes: Tensor) -> NetOutput:
 @pytest.mark.parametrize("kind", NETS)
 def test_a_folded_network_gives_the_same_bits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     net = new_network(NETS[kind], 5, random_positions(16, 1)[0])
-    planes = unpack_planes(random_positions(3, 1)[0])
+    planes = unpack_bitboards(torch.from_numpy(random_positions(3, 1)[0]))
     plain, ours, rounding = (from_integers(net).train() for _ in range(3))
     plain.compiled, ours.lif, rounding.lif = False, lif, lif
     calls: list[int] = []

@@ -19,11 +19,11 @@ from vecchess.snn.kernels.surrogate import SURROGATES
 from vecchess.snn.modules import neuron_dispatch as firing
 from vecchess.snn.modules.fused_layer import lif_compiled
 from vecchess.snn.modules.lif_triton import lif_triton
-from vecchess.snn.modules.network import NetOutput, SpikingNet
+from vecchess.snn.modules.network import NetOutput, SpikingNet, unpack_bitboards
 from vecchess.snn.modules.neuron import LifFunction, LifOutput, lif
 from vecchess.snn.modules.neuron_dispatch import fastest_lif
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.torch_integer import from_integers, unpack_planes
+from vecchess.snn.torch_integer import from_integers
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ATAN = SURROGATES["atan"]
@@ -171,7 +171,7 @@ def _learn(module: SpikingNet, planes: Tensor) -> NetOutput:
 def _assert_network_is_the_same(config: NetConfig, device: str) -> None:
     """With our neurons on ``device``, and by plain operators on the processor; quantised."""
     net = new_network(config, 5, random_positions(16, 1)[0])
-    planes = unpack_planes(random_positions(3, 1)[0])
+    planes = unpack_bitboards(torch.from_numpy(random_positions(3, 1)[0]))
     plain, ours = from_integers(net).train(), from_integers(net).to(device).train()
     plain.compiled, ours.lif = False, lif_triton
     expected, found = _learn(plain, planes), _learn(ours, planes.to(device))
@@ -195,7 +195,7 @@ def test_whole_network(config: NetConfig) -> None:
 @pytest.mark.parametrize("config", [CONFIG, PLAIN])
 def test_spikes_of_16_bits_change_no_bit_of_a_quantised_network(config: NetConfig) -> None:
     net = new_network(config, 5, random_positions(16, 1)[0])
-    planes = unpack_planes(random_positions(3, 1)[0]).to(DEVICE)
+    planes = unpack_bitboards(torch.from_numpy(random_positions(3, 1)[0])).to(DEVICE)
     ours = from_integers(net).to(DEVICE).train()
     ours.lif = lif_triton
     expected = ours(planes)

@@ -9,11 +9,10 @@ from vecchess.errors import NetworkError
 from vecchess.snn.initialise import _sums, neuron_outputs, new_network
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
-from vecchess.snn.modules.network import SpikingNet
-from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import input_bits, layer_shapes, neuron_layers
-from vecchess.snn.torch_integer import from_integers, to_integers, unpack_planes
+from vecchess.snn.torch_integer import from_integers, network_input, to_integers
 
 CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=4)
 TWIN = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, neuron="relu", time_steps=1)
@@ -25,11 +24,7 @@ EVERY_KIND = pytest.mark.parametrize("config", [CONFIG, GRADED, TWIN, PLAIN, ONE
 
 
 def _planes(count: int = 12, seed: int = 1, config: NetConfig = CONFIG) -> torch.Tensor:
-    bitboards = random_positions(count, seed)[0]
-    if not config.is_rate_coded:
-        return unpack_planes(bitboards)
-    steps = coded_steps(bitboards, config.time_steps, config.input_rate)
-    return torch.stack([unpack_planes(step) for step in steps])
+    return unpack_bitboards(network_input(config, random_positions(count, seed)[0]))
 
 
 def _trained(config: NetConfig = CONFIG) -> SpikingNet:

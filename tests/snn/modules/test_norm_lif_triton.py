@@ -13,9 +13,8 @@ from tests.snn.positions import random_positions
 from vecchess.snn.kernels.surrogate import SURROGATES
 from vecchess.snn.modules.fused_layer import EPSILON, FusedJob
 from vecchess.snn.modules.ghost_norm import GhostNorm
-from vecchess.snn.modules.network import SpikingNet
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
 from vecchess.snn.modules.neuron import lif
-from vecchess.snn.torch_integer import unpack_planes
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 JOB = FusedJob(num_steps=3, group=2, grid_bits=13, surrogate=SURROGATES["atan"], packed=False)
@@ -151,7 +150,7 @@ def test_a_network_in_training_takes_this_kernel(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         norm_lif_triton, "norm_lif_triton", lambda *given: calls.append(1) or kernel(*given)
     )
-    planes = unpack_planes(random_positions(BOARDS, 1)[0]).to(DEVICE)
+    planes = unpack_bitboards(torch.from_numpy(random_positions(BOARDS, 1)[0])).to(DEVICE)
     networks = [SpikingNet(CONFIG).to(DEVICE).train() for _ in range(2)]
     networks[1].load_state_dict(networks[0].state_dict())
     networks[0].compiled, networks[1].lif = False, lif_triton

@@ -12,10 +12,10 @@ from vecchess.shapes import NUM_ACTIONS
 from vecchess.snn.initialise import new_network
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.kernels.surrogate import SURROGATES
-from vecchess.snn.modules.network import SpikingNet
-from vecchess.snn.modules.rate_coding import coded_steps
+from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
+from vecchess.snn.modules.rate_coding import coded_input
 from vecchess.snn.presets import NetConfig
-from vecchess.snn.torch_integer import exported, from_integers, to_integers, unpack_planes
+from vecchess.snn.torch_integer import exported, from_integers, to_integers
 
 WIDE = NetConfig(num_planes=NUM_PLANES, blocks=1, channels=64, value_channels=24, time_steps=4)
 CONFIG = NetConfig(num_planes=NUM_PLANES, blocks=2, channels=32, time_steps=3)
@@ -38,18 +38,11 @@ def _bitboards(config: NetConfig, count: int = 9) -> np.ndarray:
     planes = (
         random_planes(count, 1, num_planes(8)) if config is EIGHT else random_positions(count, 1)[0]
     )
-    return (
-        coded_steps(planes, config.time_steps, config.input_rate)
-        if config.is_rate_coded
-        else planes
-    )
+    return coded_input(config, planes)
 
 
 def _planes(config: NetConfig, count: int = 9) -> torch.Tensor:
-    bitboards = _bitboards(config, count)
-    return unpack_planes(bitboards) if bitboards.ndim == 2 else torch.stack(
-        [unpack_planes(step) for step in bitboards]
-    )  # fmt: skip
+    return unpack_bitboards(torch.from_numpy(_bitboards(config, count)))
 
 
 def _module(config: NetConfig, folded: bool) -> SpikingNet:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vecchess.jit import inline, kernel
 from vecchess.rng import random_u64
+from vecchess.snn.presets import NetConfig
 
 RATE_BITS = 4
 """A rate is a multiple of 2^-4."""
@@ -53,3 +54,13 @@ def coded_steps(planes: NDArray[np.uint64], num_steps: int, rate: int) -> NDArra
     """uint64[T, B, P]: ``planes`` (uint64[B, P]) at each of the first T steps."""
     every = np.arange(num_steps)
     return np.stack([rate_coded(planes, np.full(len(planes), t), rate) for t in every])
+
+
+def coded_input(
+    config: NetConfig, planes: NDArray[np.uint64], num_steps: int | None = None
+) -> NDArray[np.uint64]:
+    """What the network reads of ``planes: uint64[B, P]``: all of them, or of a rate-coded one those
+    that spike at each of T steps, its own number by default, uint64[T, B, P]."""
+    if not config.is_rate_coded:
+        return planes
+    return coded_steps(planes, num_steps or config.time_steps, config.input_rate)
