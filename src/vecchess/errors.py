@@ -4,6 +4,7 @@ import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from importlib.util import find_spec
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
@@ -109,6 +110,12 @@ def missing_library(library: str, extra: str, otherwise: str = "") -> ConfigErro
     """The error of a library that vecchess does without unless a user asks for what needs it:
     ``extra`` has it, ``otherwise`` is what else may help."""
     return ConfigError(f"{library} is not installed: pip install 'vecchess[{extra}]'{otherwise}")
+
+
+def require_library(library: str, extra: str, otherwise: str = "") -> None:
+    """Raise the error of ``missing_library`` unless ``library`` is installed."""
+    if find_spec(library) is None:
+        raise missing_library(library, extra, otherwise)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

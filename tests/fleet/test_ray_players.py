@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.system.commands import inside
+from vecchess import errors
 from vecchess.config import ContributeConfig, SelfplayConfig, build
 from vecchess.errors import ConfigError, WorkerDied
 from vecchess.fleet import ray_players
@@ -125,7 +126,7 @@ def test_without_ray_there_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_command_without_its_cluster_touches_nothing(
     command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(ray_players, "find_spec", lambda name: object())
+    monkeypatch.setattr(errors, "find_spec", lambda name: object())
     run = tmp_path / "run"
     done = inside(
         command, "--executor", "ray", "--ray-address", "127.0.0.1:1", "--run-dir", run,

@@ -1,11 +1,10 @@
 """NIR files, written from networks and read back: HDF5, by the package ``nir``."""
 
-import importlib.util
 import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vecchess.errors import NetworkError, missing_library
+from vecchess.errors import NetworkError, require_library
 from vecchess.runtime.atomic_output import binary_file
 from vecchess.safe_parse import clip_line
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -31,7 +30,7 @@ def export_nir(net: IntegerNet, out: Path, neurons: "Neurons" = "exact") -> NirE
     Raises ConfigError where the library is missing or for a place that cannot be used, NetworkError
     for a network that is not exact, DataError where writing fails.
     """
-    require_nir()
+    require_library("nir", "nir")
     import nir
 
     from vecchess.export.nir_graph import to_nir
@@ -51,7 +50,7 @@ def export_nir(net: IntegerNet, out: Path, neurons: "Neurons" = "exact") -> NirE
 def read_nir(path: Path) -> IntegerNet:
     """The network of a NIR file. Raises ConfigError where the library is missing, NetworkError for
     a file that cannot be read, or that ``export_nir`` did not write."""
-    require_nir()
+    require_library("nir", "nir")
     from vecchess.export.nir_graph import from_nir
 
     if not path.is_file():
@@ -66,12 +65,6 @@ def read_nir(path: Path) -> IntegerNet:
     except Exception as error:  # of HDF5, of numpy, assertions of nir
         reason = str(error) or type(error).__name__
         raise NetworkError(clip_line(f"{path} is no NIR file that nir reads: {reason}")) from None
-
-
-def require_nir() -> None:
-    """Raise ConfigError unless the package ``nir`` is installed."""
-    if importlib.util.find_spec("nir") is None:
-        raise missing_library("nir", "nir")
 
 
 def _require_small(path: Path) -> None:

@@ -3,7 +3,6 @@
 Decisions 108 and 109.
 """
 
-import importlib.util
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from vecchess.chess.planes import MOVE_WORDS, reads_moves
 from vecchess.chess.unpack_planes import unpack_planes
-from vecchess.errors import NetworkError, missing_library
+from vecchess.errors import NetworkError, require_library
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.engine import answer_all
 from vecchess.inference.requests import Requests
@@ -56,9 +55,9 @@ def export_onnx(
     ConfigError where a library is missing or for a place or number that cannot be used,
     NetworkError for a network that is not exact, DataError where writing fails.
     """
-    _require("onnx")
+    require_library("onnx", "onnx")
     if check:
-        _require("onnxruntime", " or give --no-check")
+        require_library("onnxruntime", "onnx", " or give --no-check")
     from vecchess.export.onnx_net import to_onnx
 
     steps = net.config.time_steps if num_steps is None else num_steps
@@ -69,11 +68,6 @@ def export_onnx(
     with binary_file(out) as file:
         file.write(model)
     return OnnxExport(steps, len(model), parity, written=True)
-
-
-def _require(library: str, otherwise: str = "") -> None:
-    if importlib.util.find_spec(library) is None:
-        raise missing_library(library, "onnx", otherwise)
 
 
 BATCH = 64

@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Event, Thread
@@ -17,7 +16,7 @@ from time import monotonic
 from typing import Self
 
 from vecchess.config import PlayConfig
-from vecchess.errors import ConfigError, VecchessError, WorkerDied, missing_library
+from vecchess.errors import ConfigError, VecchessError, WorkerDied, require_library
 from vecchess.fleet.block_player import player_config
 from vecchess.fleet.ray_driver import LEAVE_S, require_answer
 from vecchess.runtime.child_program import end_program, start_program
@@ -128,8 +127,7 @@ def address_of(config: PlayConfig) -> str:
 
 def check_ray(address: str) -> None:
     """Raise ConfigError where Ray is not installed, or nothing answers at ``address``."""
-    if find_spec("ray") is None:
-        raise missing_library("ray", "ray")
+    require_library("ray", "ray")
     require_answer(address)
 
 
