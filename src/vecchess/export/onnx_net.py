@@ -190,15 +190,13 @@ class _Tower(OnnxGraph):
         layer, config = self._net.layers[name], self._net.config
         bits = input_bits(config, name)
         weight = self.constant(f"{name}.weight", layer.weight.T)
+        bias = layer.grid_bias(config)
         scale = np.exp2(config.grid_bits - bits - layer.shift.astype(np.float32))
-        bias = layer.bias.astype(np.float32) * np.float32(
-            1 << config.grid_bits - config.weight_bits
-        )
         sums = self.add("MatMul", inputs, self.floats(weight))
         sums = self.add("Mul", sums, self.constant(f"{name}.scale", scale.astype(np.float32)))
         if bits:
             sums = self.add("Floor", sums)
-        return self.add("Add", sums, self.constant(f"{name}.bias", bias))
+        return self.add("Add", sums, self.constant(f"{name}.bias", bias.astype(np.float32)))
 
     def _patches(self, boards: str) -> str:
         """[B, 8, 8, 9 * C] of [B, 8, 8, C], tap by tap; squares off the board are 0."""

@@ -18,7 +18,7 @@ from vecchess.inference.cpu.neurons import (
 from vecchess.inference.cpu.readout import Head, Heads
 from vecchess.llvm import LANES
 from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
-from vecchess.snn.integer.integer_net import IntegerNet, Layer, move_currents
+from vecchess.snn.integer.integer_net import IntegerNet, Layer, move_currents, with_value_channels
 from vecchess.snn.presets import ACTIVATION_BITS, NetConfig
 from vecchess.snn.topology import (
     HiddenLayer,
@@ -84,7 +84,9 @@ def _convolutions(net: IntegerNet, sums: Sums) -> Convolutions:
         event=np.concatenate([event_weights(layer.weight, sum_bytes) for layer in stored]),
         dense=np.concatenate([unused, *(dense_weights(layer.weight) for layer in stored[1:])]),
         shift=np.stack([_padded(layer.left_shift(config), width) for layer in stored]),
-        bias=np.stack([_padded(layer.grid_bias(config), width) for layer in stored]),
+        bias=np.stack(
+            [_padded(layer.grid_bias(config), width) for layer in stored], dtype=np.int32
+        ),
         inputs=np.array([layer.inputs for layer in layers]),
         outputs=np.array([layer.outputs for layer in layers]),
         offset=np.cumsum([0, *(layer.weight.size for layer in stored[:-1])]),
@@ -109,28 +111,13 @@ def _heads(net: IntegerNet) -> Heads:
     if squeeze is None:
         squeeze = Layer(np.zeros((0, 0), np.int8), np.zeros(0, np.uint8), np.zeros(0, np.int32))
     else:
-        squeeze, outcome = _with_whole_lanes(squeeze, outcome)
+        values = _whole_lanes(config.value_channels)
+        squeeze, outcome = with_value_channels(squeeze, outcome, values)
     return Heads(
         policy=_head(config, "policy", policy, policy.weight),
         squeeze=_head(config, "value.squeeze", squeeze, dense_weights(squeeze.weight, LANES)),
         outcome=_head(config, "value.outcome", outcome, outcome.weight.T),
         moves=move_currents(net).astype(np.int32),
-    )
-
-
-def _with_whole_lanes(squeeze: Layer, outcome: Layer) -> tuple[Layer, Layer]:
-    """The value's neurons filled up with silent ones to a multiple of LANES."""
-    values = len(squeeze.weight)
-    missing = _whole_lanes(values) - values
-    boards = outcome.weight.reshape(NUM_OUTCOMES, NUM_SQUARES, values)
-    filled = np.pad(boards, ((0, 0), (0, 0), (0, missing))).reshape(NUM_OUTCOMES, -1)
-    return (
-        Layer(
-            np.pad(squeeze.weight, ((0, missing), (0, 0))),
-            np.pad(squeeze.shift, (0, missing)),
-            np.pad(squeeze.bias, (0, missing)),
-        ),
-        Layer(filled, outcome.shift, outcome.bias),
     )
 
 
@@ -140,11 +127,11 @@ def _whole_lanes(count: int) -> int:
 
 def _head(config: NetConfig, name: str, layer: Layer, weight: NDArray[np.int8]) -> Head:
     bits = np.int32(input_bits(config, name))
-    shift, bias = layer.left_shift(config), layer.grid_bias(config)
+    shift, bias = layer.left_shift(config), layer.grid_bias(config).astype(np.int32)
     return Head(np.ascontiguousarray(weight), shift, bias, bits)
 
 
-def _padded(values: NDArray[np.int32], width: int) -> NDArray[np.int32]:
+def _padded(values: NDArray[np.integer], width: int) -> NDArray[np.integer]:
     return np.pad(values, (0, width - len(values)))
 
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
-from vecchess.snn.integer.integer_net import IntegerNet, Layer, move_currents
+from vecchess.snn.integer.integer_net import IntegerNet, Layer, move_currents, with_value_channels
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import NUM_TAPS, hidden_layers, stem_planes
 
@@ -68,26 +68,21 @@ def pack(net: IntegerNet) -> Arrays:
     config, layers = net.config, net.layers
     tower = [layers[hidden.name] for hidden in hidden_layers(config)]
     values = padded_values(config)
-    extra = values - config.value_channels
-    outcome = layers["value.outcome"]
-    by_square = outcome.weight.reshape(NUM_OUTCOMES, NUM_SQUARES, config.value_channels)
-    planes = stem_planes(config)
-    missing = -planes % PLANES_MULTIPLE
-    squeeze = layers["value.squeeze"]
+    squeeze, outcome = with_value_channels(layers["value.squeeze"], layers["value.outcome"], values)
+    missing = -stem_planes(config) % PLANES_MULTIPLE
     arrays: dict[str, tuple[NDArray[np.generic], list[Layer]]] = {
-        "stem": (_pad(_by_tap(layers["stem"]), missing), [layers["stem"]]),
+        "stem": (np.pad(_by_tap(layers["stem"]), ((0, 0), (0, 0), (0, missing))), [layers["stem"]]),
         "tower": (np.stack([_by_tap(layer) for layer in tower]), tower),
         "policy": (layers["policy"].weight, [layers["policy"]]),
-        "squeeze": (np.pad(squeeze.weight, ((0, extra), (0, 0))), [squeeze]),
-        "outcome": (_pad(by_square, extra), [outcome]),
+        "squeeze": (squeeze.weight, [squeeze]),
+        "outcome": (outcome.weight.reshape(NUM_OUTCOMES, NUM_SQUARES, values), [outcome]),
     }
     packed: Arrays = {}
     for part, (weight, sources) in arrays.items():
         packed[f"{part}_weight"] = np.array(weight, np.int8, order="C")
         for name, of_layer in (("shift", Layer.left_shift), ("bias", Layer.grid_bias)):
-            rows = np.stack([of_layer(layer, config) for layer in sources])
-            rows = rows if part == "tower" else rows[0]
-            packed[f"{part}_{name}"] = _pad(rows, extra) if part == "squeeze" else rows
+            rows = np.stack([of_layer(layer, config) for layer in sources], dtype=np.int32)
+            packed[f"{part}_{name}"] = rows if part == "tower" else rows[0]
     packed["of_moves"] = move_currents(net).astype(np.int32)
     return packed
 
@@ -96,8 +91,3 @@ def _by_tap(layer: Layer) -> NDArray[np.int8]:
     """int8[9, O, I] from int8[O, (tap, I)]."""
     taps = layer.weight.reshape(len(layer.weight), NUM_TAPS, -1)
     return np.ascontiguousarray(taps.transpose(1, 0, 2))
-
-
-def _pad(array: NDArray[np.generic], extra: int) -> NDArray[np.generic]:
-    """``extra`` zeros at the end of the last axis."""
-    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, extra)])

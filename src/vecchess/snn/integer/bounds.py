@@ -112,8 +112,7 @@ def check_bounds(net: IntegerNet) -> BoundsReport:
     for head in ("policy", "value.outcome"):
         low, high = walk.current(head)
         if head == "policy" and MOVES in layers:
-            bias = int(layers[MOVES].bias[0]) << (config.grid_bits - config.weight_bits)
-            of_moves = np.append(move_currents(net), [bias, 0])
+            of_moves = np.append(move_currents(net), [layers[MOVES].grid_bias(config)[0], 0])
             bounds.append(_worst(MOVES, "current", (of_moves, of_moves)))
             low, high = low + of_moves.min(), high + of_moves.max()
         total = config.time_steps * low, config.time_steps * high
@@ -156,7 +155,7 @@ class _Walk:
         config, layer = self.config, self.layers[name]
         bits = input_bits(config, name)
         scale = np.int64(1) << (config.grid_bits - layer.shift.astype(np.int64))
-        bias = layer.bias.astype(np.int64) << (config.grid_bits - config.weight_bits)
+        bias = layer.grid_bias(config)
         low, high = _sums(layer, input_limit(config, name))
         if bits:  # the sum before it is rounded down to the grid
             self.bounds.append(_worst(name, "sum", (low, high)))

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from vecchess.chess.move_inputs import SIZES
 from vecchess.errors import NetworkError
 from vecchess.safe_parse import clip_line
+from vecchess.shapes import NUM_OUTCOMES, NUM_SQUARES
 from vecchess.snn.presets import NetConfig
 from vecchess.snn.topology import MOVES
 
@@ -124,9 +125,9 @@ class Layer:
         """int32[O]: what a sum in units of 2^-k is shifted by to be in units of 2^-F."""
         return (config.grid_bits - self.shift.astype(np.int32)).astype(np.int32)
 
-    def grid_bias(self, config: NetConfig) -> NDArray[np.int32]:
-        """int32[O]: the bias in units of 2^-F."""
-        return (self.bias << (config.grid_bits - config.weight_bits)).astype(np.int32)
+    def grid_bias(self, config: NetConfig) -> NDArray[np.int64]:
+        """int64[O]: the bias in units of 2^-F; int32 holds that of an exact network."""
+        return self.bias.astype(np.int64) << (config.grid_bits - config.weight_bits)
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,24 @@ class IntegerNet:
         return sum(layer.weight.size + layer.bias.size for layer in self.layers.values())
 
 
+def with_value_channels(squeeze: Layer, outcome: Layer, values: int) -> tuple[Layer, Layer]:
+    """The layers before and behind the value's neurons, with silent ones added: ``values`` in all.
+
+    squeeze: weight [V, C]; outcome: weight [3, 64 * V].
+    """
+    missing = values - len(squeeze.weight)
+    by_square = outcome.weight.reshape(NUM_OUTCOMES, NUM_SQUARES, -1)
+    filled = np.pad(by_square, ((0, 0), (0, 0), (0, missing))).reshape(NUM_OUTCOMES, -1)
+    return (
+        Layer(
+            np.pad(squeeze.weight, ((0, missing), (0, 0))),
+            np.pad(squeeze.shift, (0, missing)),
+            np.pad(squeeze.bias, (0, missing)),
+        ),
+        Layer(filled, outcome.shift, outcome.bias),
+    )
+
+
 def move_currents(net: IntegerNet) -> NDArray[np.int64]:
     """int64[codes]: what a move of each code adds to its policy in a step, units 2^-F; empty where
     the network does not read inputs of moves. int32 holds those of an exact network."""
@@ -168,8 +187,7 @@ def move_currents(net: IntegerNet) -> NDArray[np.int64]:
         return np.empty(0, np.int64)
     layer, config = net.layers[MOVES], net.config
     weights = layer.weight[0].astype(np.int64) << layer.left_shift(config)[0]
-    bias = layer.bias[0].astype(np.int64) << (config.grid_bits - config.weight_bits)
-    return np.asarray(picked_sums(weights) + bias)
+    return np.asarray(picked_sums(weights) + layer.grid_bias(config)[0])
 
 
 def picked_sums(weights: NDArray[Any]) -> NDArray[Any]:
