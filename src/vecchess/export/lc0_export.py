@@ -31,7 +31,6 @@ Decisions 102, 103 and 104.
 
 import gzip
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,17 +107,11 @@ COMPRESSION = 6
 """gzip's usual level, which lc0 takes too."""
 
 
-class Lc0Counts(NamedTuple):
-    """The size of an export."""
-
-    games: int
-    plies: int
-
-
 def export_lc0(
     source: ExportSource, out: Path, on_exported: OnExported = lambda done, total: None
-) -> Lc0Counts:
+) -> tuple[int, int]:
     """Write the games of ``source`` to the folder ``out``; ``game_<number>.gz`` as lc0 calls them.
+    Returns the numbers of games and plies written.
 
     Raises ConfigError where ``out`` holds something or two games have one number, DataError where a
     game cannot be read or writing fails. ``out`` is there whole or not at all.
@@ -134,7 +127,7 @@ def export_lc0(
                 raise ConfigError(f"two games have number {game.number}: export them one by one")
             file.write_bytes(data)
             games, plies = games + 1, plies + game.num_plies
-    return Lc0Counts(games, plies)
+    return games, plies
 
 
 NOT_LEGAL = -1.0

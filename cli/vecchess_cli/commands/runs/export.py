@@ -89,8 +89,9 @@ def lc0(
     from vecchess.export.lc0_export import export_lc0
 
     with _games(place, games) as (source, on_exported):
-        written = export_lc0(source, out, on_exported)
-    _report(f"{written.games:,} games, {written.plies:,} positions", out, written._asdict(), json)
+        num_games, num_plies = export_lc0(source, out, on_exported)
+    facts = {"games": num_games, "plies": num_plies}
+    _report(f"{num_games:,} games, {num_plies:,} positions", out, facts, json)
 
 
 @app.command(cls=PanelCommand)
