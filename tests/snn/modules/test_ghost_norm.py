@@ -64,11 +64,20 @@ def test_split_batch_is_the_whole_batch(compiled: bool, boards: int) -> None:
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-4)
 
 
+def _defined(norm: GhostNorm, currents: torch.Tensor) -> torch.Tensor:
+    """The norm of groups of the same size as it is defined."""
+    grouped = currents.unflatten(1, (-1, min(norm.group, currents.shape[1]))).flatten(2, -2)
+    variance, mean = torch.var_mean(grouped, dim=(0, 2), correction=0)
+    apart = (grouped - mean[:, None]) * torch.rsqrt(variance + EPSILON)[:, None]
+    return (apart * norm.weight + norm.bias).view(currents.shape)
+
+
 @pytest.mark.parametrize("boards", [20, 64])
 def test_one_product_and_sum_are_the_norm(boards: int) -> None:
     """What a GPU computes, against float64; for the backward it keeps the currents alone."""
     currents, found, num_kept = _currents(boards), [], []
-    for kind, at_once in ((torch.float64, False), (torch.float32, False), (torch.float32, True)):
+    ways = [_defined, _defined, GhostNorm._normalise_equal]
+    for kind, normalise in zip([torch.float64, torch.float32, torch.float32], ways, strict=True):
         norm, inputs = _norm().to(kind), currents.to(kind, copy=True).requires_grad_()
         kept: set[int] = set()
 
@@ -78,7 +87,7 @@ def test_one_product_and_sum_are_the_norm(boards: int) -> None:
             return tensor
 
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-            normed = norm._normalise_equal(inputs, at_once)
+            normed = normalise(norm, inputs)
         num_kept.append(len(kept))
         (normed.square() * normed).sum().backward()
         found.append([normed, inputs.grad, norm.weight.grad, norm.bias.grad])

@@ -64,7 +64,7 @@ def _in_torch(layer: Layer) -> tuple[Tensor, ...]:
     del norm.weight, norm.bias
     norm.weight, norm.bias = weight.double(), bias.double()
     parts = currents.double().split([BOARDS - 1, 1], dim=1)
-    normed = torch.cat([norm._normalise_equal(part, at_once=False) for part in parts], dim=1)
+    normed = torch.cat([norm._normalise_equal(part) for part in parts], dim=1)
     summed = normed if shortcut is None else shortcut + normed
     fired = lif(summed, membrane, JOB.grid_bits, JOB.surrogate)
     mean, variance = (torch.cat(part) for part in zip(*noted, strict=True))

@@ -40,8 +40,7 @@ class GhostNorm(nn.Module):
         self.register_buffer("_seen", torch.zeros(2 * num_channels + 1).double(), persistent=False)
 
     def forward(self, currents: Tensor, compiled: bool, shortcut: Tensor | None = None) -> Tensor:
-        """``compiled``: by numba kernels on the processor, elsewhere as one product and sum; equal
-        but for rounding.
+        """``compiled``: by numba kernels on the processor; equal but for rounding.
 
         ``shortcut``: shaped as ``currents``, added to the result.
         """
@@ -49,36 +48,30 @@ class GhostNorm(nn.Module):
             fused = normalise(currents, shortcut, self.weight, self.bias, self.group)
             self.note(fused.mean, fused.variance, currents.shape[1])
             return fused.currents
-        normed = self._normalise(currents, compiled)
+        normed = self._normalise(currents)
         return normed if shortcut is None else shortcut + normed
 
-    def _normalise(self, currents: Tensor, at_once: bool) -> Tensor:
-        """``forward`` in torch operators, without the shortcut; at_once: in training, as one
-        operator behind the statistics, which keeps nothing but ``currents``."""
+    def _normalise(self, currents: Tensor) -> Tensor:
+        """``forward`` in torch operators, without the shortcut."""
         if not self.training:
             gain, bias = self.as_affine()
             return currents * gain + bias
         currents = currents.float()
         whole = currents.shape[1] // self.group * self.group
         parts = currents.split([whole, currents.shape[1] - whole], dim=1)
-        normed = [self._normalise_equal(part, at_once) for part in parts if part.shape[1]]
+        normed = [self._normalise_equal(part) for part in parts if part.shape[1]]
         return normed[0] if len(normed) == 1 else torch.cat(normed, dim=1)
 
-    def _normalise_equal(self, currents: Tensor, at_once: bool) -> Tensor:
-        """Groups of the same size."""
+    def _normalise_equal(self, currents: Tensor) -> Tensor:
+        """Groups of the same size: one operator behind the statistics, which keeps nothing but
+        ``currents`` for the backward."""
         size = min(self.group, currents.shape[1])
         grouped = currents.unflatten(1, (-1, size)).flatten(2, -2)
         variance, mean = torch.var_mean(grouped, dim=(0, 2), correction=0)
         self.note(mean, variance, currents.shape[1])
-        normed: Tensor
-        if at_once:
-            gain = self._inverse(variance) * self.weight
-            bias = self.bias - mean * gain
-            normed = torch.addcmul(bias[:, None], grouped, gain[:, None])
-        else:
-            apart = (grouped - mean[:, None]) * self._inverse(variance)[:, None]
-            normed = apart * self.weight + self.bias
-        return normed.view(currents.shape)
+        gain = self._inverse(variance) * self.weight
+        bias = self.bias - mean * gain
+        return torch.addcmul(bias[:, None], grouped, gain[:, None]).view(currents.shape)
 
     def _inverse(self, variance: Tensor) -> Tensor:
         return torch.rsqrt(variance + EPSILON)
