@@ -1,6 +1,5 @@
 """Opens backends by name, imported only when they are opened, and by a factory of the user's."""
 
-from inspect import signature
 from typing import NamedTuple
 
 from vecchess.chess.planes import MATERIAL_WEIGHTS
@@ -10,7 +9,7 @@ from vecchess.errors import ConfigError
 from vecchess.inference.backend import Backend
 from vecchess.inference.builtin import ConstantBackend, MaterialBackend
 from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet, PlayableSizes
-from vecchess.runtime.plugin import load_plugin, users_code
+from vecchess.runtime.plugin import load_plugin, require_arguments, users_code
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.kernels.triton_support import obstacle_to_gpu, obstacle_to_triton
 from vecchess.spec import Spec
@@ -124,9 +123,9 @@ def _call_factory(name: str, *arguments: object) -> Backend:
     try:
         spec = Spec.parse(name)
         function = load_plugin(spec.head)
-        signature(function).bind(*arguments, **spec.settings)
-    except (ConfigError, TypeError, ValueError) as error:
+    except ConfigError as error:
         raise ConfigError(f"backend '{name}': {error}") from error
+    require_arguments(function, f"backend '{name}'", *arguments, **spec.settings)
     with users_code(f"backend '{name}'", "the factory", ConfigError):
         backend: Backend = function(*arguments, **spec.settings)
     return backend

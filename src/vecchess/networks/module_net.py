@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from inspect import signature
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,7 +36,7 @@ from vecchess.networks.step_module import (
     sizes_of_module,
 )
 from vecchess.runtime.atomic_write import write_atomically
-from vecchess.runtime.plugin import load_plugin, users_code
+from vecchess.runtime.plugin import load_plugin, require_arguments, users_code
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.safe_parse import clip_line
 
@@ -169,12 +168,7 @@ def call_factory(spec: ModuleSpec, seed: int) -> nn.Module:
     """
     function = load_plugin(spec.factory)
     settings = dict(spec.settings)
-    try:
-        signature(function).bind(**settings)
-    except TypeError as error:
-        raise ConfigError(f"{spec}: {error}") from None
-    except ValueError:  # a function without a signature
-        pass
+    require_arguments(function, str(spec), **settings)
     with seeded(seed), users_code(str(spec), "the factory", ConfigError, says_slow=True):
         torch.manual_seed(seed)  # that of GPUs, too
         module = function(**settings)

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from inspect import signature
 from opcode import opmap
 from pathlib import Path
 from threading import Lock, Timer, local
@@ -121,6 +122,18 @@ def load_plugin(text: str) -> Callable[..., Any]:
         raise ConfigError(f"module {name} has no function {attribute}")
     found: Callable[..., Any] = function
     return found
+
+
+def require_arguments(
+    function: Callable[..., Any], whose: str, /, *arguments: object, **settings: object
+) -> None:
+    """Raise ConfigError, "whose: reason", where ``function`` cannot be called so."""
+    try:
+        signature(function).bind(*arguments, **settings)
+    except TypeError as error:
+        raise ConfigError(f"{whose}: {error}") from None
+    except ValueError:  # a function without a signature
+        pass
 
 
 def plugin_file(text: str) -> Path | None:

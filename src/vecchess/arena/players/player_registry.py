@@ -24,7 +24,6 @@ names.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import signature
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -39,7 +38,7 @@ from vecchess.errors import ConfigError
 from vecchess.inference.open_network import open_network
 from vecchess.inference.source import LC0, Source, find
 from vecchess.runtime.devices import CPU, Device
-from vecchess.runtime.plugin import load_plugin, users_code
+from vecchess.runtime.plugin import load_plugin, require_arguments, users_code
 from vecchess.spec import Spec, is_function
 
 SIMPLE: dict[str, Callable[[int], Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
@@ -194,12 +193,7 @@ def _open_engine(spec: Spec, text: str, resources: PlayerResources) -> UciPlayer
 def _open_plugin(spec: Spec, seed: int) -> Player:
     """The player that a function of the user makes of the seed and the settings, as texts."""
     function = load_plugin(spec.head)
-    try:
-        signature(function).bind(seed=seed, **spec.settings)
-    except TypeError as error:
-        raise ConfigError(f"{spec.head} cannot be called so: {error}") from None
-    except ValueError:  # a function without a signature
-        pass
+    require_arguments(function, f"{spec.head} cannot be called so", seed=seed, **spec.settings)
     with users_code(spec.head, "the factory", ConfigError):
         player: Player = function(seed=seed, **spec.settings)
         lacking = [part for part in PLAYER_PARTS if not hasattr(player, part)]
