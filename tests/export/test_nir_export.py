@@ -19,14 +19,14 @@ from vecchess.chess.sample import random_planes
 from vecchess.chess.unpack_planes import unpack_planes
 from vecchess.errors import ConfigError, NetworkError
 from vecchess.export.nir_file import export_nir, read_nir
-from vecchess.export.nir_graph import BOARD, from_nir, node_name, to_nir
+from vecchess.export.nir_graph import BOARD, from_nir, to_nir
 from vecchess.export.nir_neurons import DT, NeuronGraph, activation_graph, floor_graph, lif_graph
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.integer.integer_net import IntegerNet, move_currents
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.snn.modules.neuron import clipped_relu, lif, lif_steps
 from vecchess.snn.modules.rate_coding import coded_input
-from vecchess.snn.topology import MOVES, membrane_layers, stem_planes
+from vecchess.snn.topology import MOVES, layer_key, membrane_layers, stem_planes
 from vecchess.snn.torch_integer import from_integers
 
 NAMES = ["plain", "graded", "twin", "long", "coded"]
@@ -99,7 +99,7 @@ def assert_same(net: IntegerNet, graph: nir.NIRGraph, planes: NDArray[np.uint64]
     for step, boards in enumerate(inputs_of(net, planes)):
         runner.step({"planes": boards, "move": moves})
         for layer, ours in spikes.items():
-            theirs = runner.values[f"{node_name(layer)}_neurons.output"]
+            theirs = runner.values[f"{layer_key(layer)}_neurons.output"]
             assert np.array_equal(theirs, ours[step]), (layer, step)
         assert np.array_equal(runner.values["output_policy"], policy[step])
         assert np.array_equal(runner.values["output_value"], wdl[step])
@@ -172,7 +172,7 @@ def test_nodes_of_the_field() -> None:
     runner = NirRunner(graph, DT)
     for boards in inputs_of(net, planes_for(net, 6)):
         runner.step({"planes": boards})
-    last = runner.values[f"{node_name('heads')}_neurons"]
+    last = runner.values[f"{layer_key('heads')}_neurons"]
     assert not np.array_equal(last, spikes["heads"][-1])  # what a reset to 0 costs
 
 

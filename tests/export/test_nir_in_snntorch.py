@@ -16,10 +16,10 @@ from snntorch.import_nir import import_from_nir
 from tests.export.test_nir_export import inputs_of, reference
 from tests.export.test_onnx_export import net_of
 from vecchess.chess.sample import random_planes
-from vecchess.export.nir_graph import BOARD, node_name, to_nir
+from vecchess.export.nir_graph import BOARD, to_nir
 from vecchess.snn.integer.integer_net import IntegerNet
 from vecchess.snn.integer.net_file import load_net
-from vecchess.snn.topology import stem_planes
+from vecchess.snn.topology import layer_key, stem_planes
 
 
 def tower_of(net: IntegerNet) -> nir.NIRGraph:
@@ -61,12 +61,12 @@ def equal_share(net: IntegerNet, num_positions: int, subtract: bool) -> float:
     planes = random_planes(num_positions, 1, stem_planes(net.config))
     expected, _, _ = reference(net, planes)
     found = spikes_in_snntorch(net, planes, subtract)
-    names = [layer for layer in expected if f"{node_name(layer)}_neurons" in found]
+    names = [layer for layer in expected if f"{layer_key(layer)}_neurons" in found]
     assert len(names) == len(found) == 2 * net.config.blocks
     return float(
         np.mean(
             [
-                np.mean(np.stack(found[f"{node_name(layer)}_neurons"]) == expected[layer])
+                np.mean(np.stack(found[f"{layer_key(layer)}_neurons"]) == expected[layer])
                 for layer in names
             ]
         )

@@ -46,6 +46,7 @@ from vecchess.snn.topology import (
     MOVES,
     hidden_layers,
     input_bits,
+    layer_key,
     layer_shapes,
     reads_activations,
     stem_planes,
@@ -124,7 +125,7 @@ class _NirTower(NodeGraph):
     ) -> str:
         """The currents of a layer that reads all its inputs."""
         node = nir.Affine(weight, bias, metadata=self._shift(name))
-        return self._rounded(name, self.add(node_name(name), node, source), bias.shape)
+        return self._rounded(name, self.add(layer_key(name), node, source), bias.shape)
 
     def _convolution(self, name: str, source: str) -> str:
         """The currents of a layer over squares: 3x3, or 1x1 in the heads."""
@@ -132,7 +133,7 @@ class _NirTower(NodeGraph):
         kernel = convolution_kernel(weight, 1 if name in ("policy", "value.squeeze") else 3)
         pad = (kernel.shape[2] - 1) // 2
         node = nir.Conv2d(BOARD, kernel, 1, pad, 1, 1, bias, metadata=self._shift(name))
-        current = self.add(node_name(name), node, source)
+        current = self.add(layer_key(name), node, source)
         return self._rounded(name, current, (len(bias), *BOARD))
 
     def _fired(self, name: str, shape: Shape, sources: list[str]) -> str:
@@ -144,7 +145,7 @@ class _NirTower(NodeGraph):
             node = lif_node(shape)
         else:
             node = lif_graph(shape, self._leak_floor(name))
-        return self.add(f"{node_name(name)}_neurons", node, *sources)
+        return self.add(f"{layer_key(name)}_neurons", node, *sources)
 
     def _leak_floor(self, name: str) -> tuple[int, int] | None:
         """Where the leak of the neurons in front of ``name`` can leave the grid: (M, F)."""
@@ -162,7 +163,7 @@ class _NirTower(NodeGraph):
         if config.weight_bits + bits <= config.grid_bits:
             return current
         graph = floor_graph(shape, self._magnitude(name, "current"), config.grid_bits)
-        return self.add(f"{node_name(name)}_floor", graph, current)
+        return self.add(f"{layer_key(name)}_floor", graph, current)
 
     def _magnitude(self, name: str, quantity: str) -> int:
         """M >= 0: ``quantity`` of layer ``name`` is always below 2^M."""
@@ -182,11 +183,6 @@ class _NirTower(NodeGraph):
 
     def _shift(self, name: str) -> dict[str, Any]:
         return {SHIFT: self._net.layers[name].shift}
-
-
-def node_name(layer: str) -> str:
-    """The name of a layer's node: tools that make torch modules of nodes want no dots."""
-    return layer.replace(".", "_")
 
 
 def convolution_kernel(weight: NDArray[np.float32], size: int) -> NDArray[np.float32]:
@@ -233,7 +229,7 @@ def _facts(graph: nir.NIRGraph) -> dict[str, Any]:
 def _layer(graph: nir.NIRGraph, config: NetConfig, name: str) -> Layer:
     """The integers of a node's weights."""
     outputs, inputs = layer_shapes(config)[name]
-    node = graph.nodes.get(node_name(name))
+    node = graph.nodes.get(layer_key(name))
     weight, bias = (np.asarray(getattr(node, part, 0.0)) for part in ("weight", "bias"))
     if weight.size != outputs * inputs or bias.shape != (outputs,):
         raise NetworkError(f"lacks layer {name}, or has it in another size")

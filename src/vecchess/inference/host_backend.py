@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.errors import ConfigError
+from vecchess.errors import ConfigError, device_work
 from vecchess.inference.exit_rule import NO_BEST, judge
 from vecchess.inference.playable_net import BuiltInNet, Lc0Net, PlayableNet
 from vecchess.inference.requests import Requests
@@ -82,6 +82,7 @@ class HostBackend(ABC):
         """Free all slots, see ``Backend.clear``."""
         self._state[:] = FREE
 
+    @device_work("replacing the network")
     def replace_network(self, net: PlayableNet) -> None:
         """Compute with ``net`` from now on; raises ValueError and NetworkError, as ``Backend``."""
         require_same_sizes(self._config == net.config, bool((self._state != FREE).any()))

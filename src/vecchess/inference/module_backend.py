@@ -151,8 +151,6 @@ class ModuleBackend(StepwiseBackend):
             check_step_module(module, net.config, self._chunk, steps)
         return copies, steps
 
-    replace_network = device_work("replacing the network")(StepwiseBackend.replace_network)
-
     def _require_exact(self, net: PlayableNet) -> None:
         """Do without a proof: nothing is proved of floats, and opening has compared their bits."""
 

@@ -77,8 +77,6 @@ class ReferenceBackend(StepwiseBackend):
         requests.policy[rows] += in_units(self._of_legal_moves(output.policy[0], at), config)
         requests.wdl[rows] += in_units(output.wdl[0], config)
 
-    replace_network = device_work("replacing the network")(StepwiseBackend.replace_network)
-
     def _load(self, net: PlayableNet) -> None:
         """Without the kernels that training uses: what is compared with kernels uses none."""
         assert isinstance(net, IntegerNet)

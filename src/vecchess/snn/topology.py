@@ -33,6 +33,11 @@ class HiddenLayer(NamedTuple):
     adds: bool
 
 
+def layer_key(name: str) -> str:
+    """The name of a layer without dots: torch's modules, and tools that read NIR, want none."""
+    return name.replace(".", "_")
+
+
 def stem_channels(config: NetConfig) -> int:
     """O of the stem."""
     return config.widths[0] if config.kind == "plain" else config.channels

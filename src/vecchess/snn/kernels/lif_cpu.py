@@ -164,7 +164,6 @@ def discharge(
             carried[i] = gradient * _HALF
 
 
-_ZERO, _ONE = np.float32(0), np.float32(1)
 _LEVELS = np.float32(2**ACTIVATION_BITS)
 _UNIT = np.float32(2.0**-ACTIVATION_BITS)
 _TOP = np.float32(ACTIVATION_LIMIT)

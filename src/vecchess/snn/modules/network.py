@@ -31,6 +31,7 @@ from vecchess.snn.topology import (
     NUM_TAPS,
     hidden_layers,
     input_bits,
+    layer_key,
     layer_shapes,
     membrane_layers,
     neuron_layers,
@@ -80,7 +81,7 @@ class SpikingNet(nn.Module):
         self._hidden = hidden_layers(config)
         self.layers = nn.ModuleDict(
             {
-                module_key(name): SynapseLayer(
+                layer_key(name): SynapseLayer(
                     inputs, outputs, config.weight_bits, _first_norm(config, name),
                     _layer_spec(config, name),
                 )
@@ -95,7 +96,7 @@ class SpikingNet(nn.Module):
 
     def layer(self, name: str) -> SynapseLayer:
         """The layer called ``name`` in ``integer_net``."""
-        module = self.layers[module_key(name)]
+        module = self.layers[layer_key(name)]
         assert isinstance(module, SynapseLayer)
         return module
 
@@ -290,11 +291,6 @@ def _layer_spec(config: NetConfig, name: str) -> LayerSpec:
 def _select(policy: Tensor, legal: Tensor | None) -> Tensor:
     """The columns ``legal: int64[B, L]`` of ``policy: [T, B, 4672]``; all without it."""
     return policy if legal is None else policy.gather(2, legal.expand(len(policy), -1, -1))
-
-
-def module_key(name: str) -> str:
-    """A layer's name as torch allows it."""
-    return name.replace(".", "_")
 
 
 def unpack_bitboards(words: Tensor) -> Tensor:
