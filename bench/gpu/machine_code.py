@@ -10,6 +10,7 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -100,13 +101,23 @@ class MachineCode:
         return sorted(found, key=len, reverse=True)
 
 
-def compile_kernel(kernel: Any, constants: dict[str, Any], **options: int) -> Any:
-    """For compute capability 9.0, with every pointer aligned to 16 bytes."""
+def type_of(name: str) -> str:
+    """The type of an argument of inference's kernels."""
+    is_byte = name in BYTES or name.endswith("weight")
+    return TYPES.get(name, "*i8" if is_byte else "*i32")
+
+
+def compile_kernel(
+    kernel: Any,
+    constants: dict[str, Any],
+    types: Callable[[str], str] = type_of,
+    **options: int,
+) -> Any:
+    """For compute capability 9.0, with every pointer aligned to 16 bytes; ``types``: of its
+    arguments by their names."""
     signature, attributes = {}, {}
     for index, name in enumerate(kernel.arg_names):
-        is_byte = name in BYTES or name.endswith("weight")
-        default = "*i8" if is_byte else "*i32"
-        signature[name] = "constexpr" if name in constants else TYPES.get(name, default)
+        signature[name] = "constexpr" if name in constants else types(name)
         if signature[name].startswith("*"):
             attributes[(index,)] = ALIGNED
     source = ASTSource(kernel, signature, constants, attributes)

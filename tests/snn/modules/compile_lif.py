@@ -5,14 +5,9 @@ The GPU that they are for need not be there.
 Raises what the compiler raises, and where its arithmetic would round as torch's does not.
 """
 
-import os
 from typing import Any
 
-os.environ.pop("TRITON_INTERPRET", None)
-
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from bench.gpu import machine_code
 
 from vecchess.snn.kernels.surrogate import SIGMOID, SURROGATES
 from vecchess.snn.modules.lif_triton import block_of, lif_backward, lif_forward
@@ -24,7 +19,6 @@ from vecchess.snn.modules.norm_lif_triton import (
     norm_lif_forward,
 )
 
-ALIGNED = [["tt.divisibility", 16]]
 STEPS = ("step", "step_of_spikes", "step_of_shortcut", "step_of_summed")
 NUMBERS = ("num", "num_channels", "parts_of_group")
 WHOLE = dict.fromkeys((*STEPS, *NUMBERS), "i32") | {"counts": "*i32"}
@@ -34,20 +28,15 @@ OPTIONAL = ("of_spikes", "share", "of_after", "of_before")
 def compile_kernel(
     kernel: Any, constants: dict[str, Any], spikes: str = "*fp32", currents: str = "*fp32"
 ) -> str:
-    """For compute capability 9.0, with every pointer aligned to 16 bytes; its PTX.
+    """Its PTX, see ``machine_code.compile_kernel``.
 
     spikes, currents: the types of them and of their gradients.
     """
     types = WHOLE | {"spikes": spikes, "of_spikes": spikes}
     types |= {"currents": currents, "of_currents": currents}
-    signature, attributes = {}, {}
-    for index, name in enumerate(kernel.arg_names):
-        signature[name] = "constexpr" if name in constants else types.get(name, "*fp32")
-        if signature[name].startswith("*"):
-            attributes[(index,)] = ALIGNED
-    source = ASTSource(kernel, signature, constants, attributes)
-    options = {"enable_fp_fusion": False}
-    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+    compiled = machine_code.compile_kernel(
+        kernel, constants, lambda name: types.get(name, "*fp32"), enable_fp_fusion=False
+    )
     print(kernel.__name__, constants, f"{len(compiled.asm['cubin'])} bytes")
     return str(compiled.asm["ptx"])
 
