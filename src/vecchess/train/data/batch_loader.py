@@ -26,14 +26,7 @@ from vecchess.errors import DataError, WorkerDied
 from vecchess.runtime.reporting import ReportLine
 from vecchess.train.data.batch_spec import BatchSpec
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow, ShardSource
-from vecchess.train.data.samples import (
-    Samples,
-    collate,
-    empty_samples,
-    mirror,
-    row_bytes,
-    samples_in,
-)
+from vecchess.train.data.samples import Samples, collate, empty_samples, mirror
 from vecchess.train.data.value_targets import PLAIN_RULES, SampleRules
 
 ItemT = TypeVar("ItemT")
@@ -124,23 +117,21 @@ class BatchLoader:
             blocks[rows], plies[rows] = _find(reference, spec.draw_reference)
             blocks[rows] += len(table)
             table = np.concatenate([table, reference.table])
-        size = spec.rows * row_bytes(self._planes)
-        memory = torch.empty(size, dtype=torch.uint8, pin_memory=self._pin_memory)
-        buffer = memory.numpy()
-        buffer.fill(0)
-        samples = samples_in(buffer, spec.rows, self._planes)
-        collate(table, blocks, plies, samples)
+        samples = blank_rows(spec.rows, self._planes, self._pin_memory)
+        arrays = samples.map(torch.Tensor.numpy)
+        arrays = arrays._replace(planes=arrays.planes.view(np.uint64))
+        collate(table, blocks, plies, arrays)
         if spec.mirror:
             key = (spec.seed, spec.step, spec.first_row)
-            mirror(samples.planes, samples.legal, samples.num_legal, *key)
-        signed = samples._replace(planes=samples.planes.view(np.int64))
-        return signed.map(lambda array: _view_in(memory, array))
+            mirror(arrays.planes, arrays.legal, arrays.num_legal, *key)
+        return samples
 
 
-def blank_rows(num_rows: int, planes: int) -> Samples[torch.Tensor]:
+def blank_rows(num_rows: int, planes: int, pin_memory: bool = False) -> Samples[torch.Tensor]:
     """Rows of zeros as a batch has them, with P = ``planes``."""
     rows = empty_samples(num_rows, planes)
-    return rows._replace(planes=rows.planes.view(np.int64)).map(torch.from_numpy)
+    tensors = rows._replace(planes=rows.planes.view(np.int64)).map(torch.from_numpy)
+    return tensors.map(torch.Tensor.pin_memory) if pin_memory else tensors
 
 
 def _find(
@@ -149,17 +140,6 @@ def _find(
     if not window.num_positions:
         raise DataError("there are no positions to learn from in the recorded games")
     return window.find(draw(window.num_positions))
-
-
-def _view_in(memory: torch.Tensor, array: NDArray[Any]) -> torch.Tensor:
-    """``array``, which lies in ``memory``, as a tensor of the same storage.
-
-    torch does not reuse pinned memory while a copy to a GPU is under way, but only if the tensor
-    that is copied owns it.
-    """
-    first = array.ctypes.data - memory.data_ptr()
-    kind = torch.from_numpy(array).dtype
-    return memory[first : first + array.nbytes].view(kind).view(array.shape)
 
 
 class LoaderThreads:

@@ -61,7 +61,7 @@ _STREAM = 0x6D6972726F72
 """Keeps these draws apart from others with the same seed: the word "mirror"."""
 _U = np.uint64
 _HALF = _U(1 << 63)
-_COLUMNS_BEHIND_PLANES: dict[str, tuple[tuple[int, ...], Any]] = {
+_COLUMNS: dict[str, tuple[tuple[int, ...], Any]] = {
     "played": ((), np.int64),
     "steps": ((), np.int64),
     "policy": ((MAX_MOVES,), np.float32),
@@ -75,7 +75,7 @@ _COLUMNS_BEHIND_PLANES: dict[str, tuple[tuple[int, ...], Any]] = {
     "has_policy": ((), np.bool_),
     "has_value": ((), np.bool_),
 }
-"""Shape of one row and dtype of each column, the widest dtypes first: none needs padding."""
+"""Shape of one row and dtype of each column but ``planes``."""
 
 
 class Samples(NamedTuple, Generic[ArrayT]):
@@ -120,30 +120,11 @@ class Samples(NamedTuple, Generic[ArrayT]):
         return Samples(*map(change, self))
 
 
-def row_bytes(num_planes: int) -> int:
-    """Bytes of one row with P = ``num_planes``."""
-    layout = _columns(num_planes).values()
-    return sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in layout)
-
-
-def samples_in(buffer: NDArray[np.uint8], num_rows: int, num_planes: int) -> Samples[NDArray[Any]]:
-    """View of ``buffer``: uint8[B * row_bytes(P)] as B = ``num_rows`` rows, P = ``num_planes``."""
-    arrays: dict[str, NDArray[Any]] = {}
-    first = 0
-    for name, (shape, kind) in _columns(num_planes).items():
-        end = first + num_rows * int(np.prod(shape)) * np.dtype(kind).itemsize
-        arrays[name] = buffer[first:end].view(kind).reshape(num_rows, *shape)
-        first = end
-    return Samples(**arrays)
-
-
 def empty_samples(num_rows: int, planes: int = NUM_PLANES) -> Samples[NDArray[Any]]:
     """Rows of zeros, with P = ``planes``."""
-    return samples_in(np.zeros(num_rows * row_bytes(planes), np.uint8), num_rows, planes)
-
-
-def _columns(num_planes: int) -> dict[str, tuple[tuple[int, ...], Any]]:
-    return {"planes": ((num_planes,), np.uint64)} | _COLUMNS_BEHIND_PLANES
+    columns = {"planes": ((planes,), np.uint64)} | _COLUMNS
+    zeros = {name: np.zeros((num_rows, *row), kind) for name, (row, kind) in columns.items()}
+    return Samples(**zeros)
 
 
 def collate(
