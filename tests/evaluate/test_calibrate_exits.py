@@ -17,7 +17,7 @@ from vecchess.evaluate.calibrate_exits import CalibrationPlan, calibrate, policy
 from vecchess.inference.backend_registry import open_backend
 from vecchess.inference.tune.step_traces import StepTraces
 from vecchess.selfplay.worker.networks import store_net
-from vecchess.snn.create import create_network
+from vecchess.snn.create import InputSettings, create_network
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.integer.net_file import load_net, save_net
 from vecchess.store.records import GameRecords
@@ -28,7 +28,7 @@ from vecchess.store.shard import write_shard
 
 @pytest.fixture(scope="module")
 def network() -> IntegerNet:
-    return create_network(FOUR_STEPS, 0, tactical=False)
+    return create_network(FOUR_STEPS, 0, InputSettings(tactical=False))
 
 
 @pytest.fixture(scope="module")

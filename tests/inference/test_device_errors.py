@@ -8,7 +8,7 @@ from tests.inference.requests import ask
 from tests.nets import FOUR_STEPS
 from vecchess.errors import DeviceError, device_work
 from vecchess.inference.reference import ReferenceBackend
-from vecchess.snn.create import create_network
+from vecchess.snn.create import InputSettings, create_network
 from vecchess.snn.integer.integer_net import ExitRule
 
 
@@ -62,11 +62,15 @@ def test_a_backend_reports_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: object, **kwargs: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    backend = ReferenceBackend(create_network(FOUR_STEPS, 1, tactical=False), 2, ExitRule())
+    backend = ReferenceBackend(
+        create_network(FOUR_STEPS, 1, InputSettings(tactical=False)), 2, ExitRule()
+    )
     backend.admit(np.zeros(1, np.int32), ask(1), np.zeros(1, np.int32))
     monkeypatch.setattr(backend._module, "advance", full)
     with pytest.raises(DeviceError, match="taking a time step"):
         backend.advance()
     monkeypatch.setattr("vecchess.inference.reference.from_integers", full)
     with pytest.raises(DeviceError, match="opening the network"):
-        ReferenceBackend(create_network(FOUR_STEPS, 1, tactical=False), 2, ExitRule())
+        ReferenceBackend(
+            create_network(FOUR_STEPS, 1, InputSettings(tactical=False)), 2, ExitRule()
+        )

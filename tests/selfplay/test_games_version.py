@@ -9,7 +9,7 @@ import pytest
 from vecchess.config import SelfplayConfig
 from vecchess.evaluate.calibrate_exits import play_here
 from vecchess.runtime.devices import CPU
-from vecchess.snn.create import create_sized, sizes_of
+from vecchess.snn.create import InputSettings, create_sized, sizes_of
 from vecchess.snn.integer.net_file import save_net
 from vecchess.store.run_pins import GAMES_DIGEST, GAMES_VERSION
 
@@ -30,7 +30,7 @@ NETWORK = {"game": {"max_plies": 8, "random_plies": 4}}
 
 def test_games_of_a_version_keep_their_bits(tmp_path: Path) -> None:
     digest, file = hashlib.sha256(), tmp_path / "net.safetensors"
-    sizes = sizes_of("tiny", tactical=False)
+    sizes = sizes_of("tiny", InputSettings(tactical=False))
     sizes = sizes.model_copy(update={"readout": "spikes", "time_steps": 4})
     save_net(create_sized(sizes, 0), file)
     for settings in (DRAWN, GUMBEL, PUCT, NETWORK | {"net": str(file)}):

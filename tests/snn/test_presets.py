@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from vecchess.errors import ConfigError
-from vecchess.snn.create import create_network, create_twin, sizes_of
+from vecchess.snn.create import InputSettings, create_network, create_twin, sizes_of
 from vecchess.snn.integer.bounds import check_bounds
 from vecchess.snn.presets import NetConfig, preset
 from vecchess.snn.topology import hidden_layers, layer_shapes, neuron_layers
@@ -86,14 +86,16 @@ def test_twin_has_the_same_tower() -> None:
 
 
 def test_the_history_of_recipes(tmp_path: Path) -> None:
-    assert [sizes_of("tiny", history).num_planes for history in (None, 1, 8)] == [36, 36, 120]
-    assert [sizes_of("tiny", history, False).num_planes for history in (None, 8)] == [25, 109]
+    inputs = [InputSettings(history=history) for history in (None, 1, 8)]
+    assert [sizes_of("tiny", one).num_planes for one in inputs] == [36, 36, 120]
+    inputs = [InputSettings(history=history, tactical=False) for history in (None, 8)]
+    assert [sizes_of("tiny", one).num_planes for one in inputs] == [25, 109]
     file = tmp_path / "three.toml"
     file.write_text("blocks = 1\nchannels = 32\nhistory = 3\n")
     net = create_network(str(file), 0)
     assert net.config.num_planes == 60
     assert check_bounds(net).exact
-    assert create_network(str(file), 0, history=3).sha256 == net.sha256
+    assert create_network(str(file), 0, InputSettings(history=3)).sha256 == net.sha256
     stem = net.layers["stem"].weight.reshape(32, 9, 60)
     assert stem[:, :, 36:].any()
 

@@ -55,12 +55,13 @@ def new(
     Example:  vecchess net new small --history 4 --out seeing-four.safetensors
     """
     from vecchess.runtime.atomic_write import require_place
-    from vecchess.snn.create import create_network
+    from vecchess.snn.create import InputSettings, create_network
     from vecchess.snn.integer.bounds import net_facts
     from vecchess.snn.integer.net_file import save_net
 
     require_place(out, is_new=True)
-    network = create_network(sizes, seed, history, tactical, move_inputs)
+    inputs = InputSettings(history=history, tactical=tactical, move_inputs=move_inputs)
+    network = create_network(sizes, seed, inputs)
     save_net(network, out)
     print_result(net_facts(network), json, title=f"wrote {out}")
 

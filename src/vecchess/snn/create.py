@@ -17,7 +17,7 @@ from vecchess.chess.planes import (
 )
 from vecchess.chess.sample import random_planes
 from vecchess.config import build, read_toml
-from vecchess.config.settings import TypedModel
+from vecchess.config.settings import Settings
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.snn.initialise import blank_moves, new_network
 from vecchess.snn.integer.integer_net import IntegerNet
@@ -28,19 +28,64 @@ CALIBRATION_POSITIONS = 256
 CALIBRATION_SEED = 2718281828
 
 
-def create_network(
-    name: str,
-    seed: int,
-    history: int | None = None,
-    tactical: bool | None = None,
-    moves: bool | None = None,
-) -> IntegerNet:
+class InputSettings(Settings):
+    """What a network sees besides the position; None: not said.
+
+    Also the keys of a file of sizes besides the fields of ``NetConfig``.
+    """
+
+    history: Annotated[int, Field(ge=1, le=MOST_POSITIONS)] | None = None
+    """Number of positions in the input; 1 where nothing is said."""
+    tactical: bool | None = None
+    """Whether it has tactical planes; it has where nothing is said."""
+    move_inputs: bool | None = None
+    """Whether it has inputs of moves; it has none where nothing is said."""
+
+    @classmethod
+    def seen_by(cls, sizes: NetConfig) -> "InputSettings":
+        """All that a network of ``sizes`` sees; NetworkError for planes vecchess does not make."""
+        planes = sizes.num_planes
+        return cls(
+            history=history_of(planes),
+            tactical=has_tactics(planes),
+            move_inputs=reads_moves(planes),
+        )
+
+    def over(self, other: "InputSettings") -> "InputSettings":
+        """These settings, and those of ``other`` where these say nothing."""
+        return other.model_copy(update=self.model_dump(exclude_none=True))
+
+    @property
+    def num_planes(self) -> int:
+        """P, the input words of a network with these inputs."""
+        return num_planes(self.history or 1, self.tactical is not False, self.move_inputs is True)
+
+    def require(self, sizes: NetConfig) -> None:
+        """Raise ConfigError where a network of ``sizes`` sees anything else than is said here."""
+        found = InputSettings.seen_by(sizes)
+        if self.history not in (None, found.history):
+            raise ConfigError(
+                f"the network sees a history of {found.history} positions, not {self.history}"
+            )
+        if self.tactical not in (None, found.tactical):
+            raise ConfigError(f"the network sees {'no ' * bool(self.tactical)}tactical planes")
+        if self.move_inputs not in (None, found.move_inputs):
+            raise ConfigError(f"the network reads {'no ' * bool(self.move_inputs)}inputs of moves")
+
+    def __str__(self) -> str:
+        """What is seen, for an error."""
+        tactics = " and tactical planes" * (self.tactical is not False)
+        moves = ", inputs of moves" * (self.move_inputs is True)
+        return f"a history of {self.history or 1} positions{tactics}{moves}"
+
+
+def create_network(name: str, seed: int, inputs: InputSettings | None = None) -> IntegerNet:
     """A network of the preset, or of the sizes in the TOML file, ``name``.
 
-    ``history``, ``tactical`` and ``moves`` as for ``sizes_of``. The same bits for the same seed on
-    every machine. Raises ConfigError for a name that is neither, and for invalid sizes.
+    ``inputs`` as for ``sizes_of``. The same bits for the same seed on every machine. Raises
+    ConfigError for a name that is neither, and for invalid sizes.
     """
-    return create_sized(sizes_of(name, history, tactical, moves), seed)
+    return create_sized(sizes_of(name, inputs), seed)
 
 
 def create_sized(config: NetConfig, seed: int) -> IntegerNet:
@@ -68,48 +113,28 @@ def twin_sizes(config: NetConfig) -> NetConfig:
     return NetConfig(**config.model_dump() | twin)
 
 
-def sizes_of(
-    name: str,
-    history: int | None = None,
-    tactical: bool | None = None,
-    moves: bool | None = None,
-) -> NetConfig:
+def sizes_of(name: str, inputs: InputSettings | None = None) -> NetConfig:
     """The sizes that a preset or a TOML file stands for, with vecchess's input planes.
 
-    ``history``: number of positions in the input; ``tactical``: whether it has tactical planes;
-    ``moves``: whether inputs of moves. They are also keys of the file, the last one as move_inputs;
-    1, True and False where neither gives them. Raises ConfigError for invalid sizes, and where an
-    argument contradicts the file.
+    Raises ConfigError for invalid sizes, and where ``inputs`` contradict the file.
     """
+    inputs = inputs or InputSettings()
     if Path(name).suffix != SIZES_SUFFIX:
-        return preset(name, num_planes(history or 1, tactical is not False, moves is True))
+        return preset(name, inputs.num_planes)
     file = Path(name)
     sizes = {"preset": file.stem} | read_toml(file)
     try:
-        return _sizes_in(sizes, history, tactical, moves)
+        return _sizes_in(sizes, inputs)
     except VecchessError as error:
         raise ConfigError(f"{file}: {error}") from None
 
 
-class _InputSettings(TypedModel):
-    """Keys of a file of sizes besides the fields of ``NetConfig``."""
-
-    history: Annotated[int, Field(ge=1, le=MOST_POSITIONS)] | None = None
-    tactical: bool | None = None
-    move_inputs: bool | None = None
-
-
-def _sizes_in(
-    sizes: dict[str, Any], history: int | None, tactical: bool | None, moves: bool | None
-) -> NetConfig:
-    given = {name: sizes.pop(name, None) for name in _InputSettings.model_fields}
-    own = build(_InputSettings, given)
-    sees_tactics = own.tactical if own.tactical is not None else tactical is not False
-    sees_moves = own.move_inputs if own.move_inputs is not None else moves is True
-    planes = num_planes(own.history or history or 1, sees_tactics, sees_moves)
+def _sizes_in(sizes: dict[str, Any], inputs: InputSettings) -> NetConfig:
+    own = build(InputSettings, {name: sizes.pop(name, None) for name in InputSettings.model_fields})
+    planes = own.over(inputs).num_planes
     config = build(NetConfig, new_sizes({"num_planes": planes} | sizes))
-    require_inputs(config, own.history, own.tactical, own.move_inputs)
-    require_inputs(config, history, tactical, moves)
+    own.require(config)
+    inputs.require(config)
     return config
 
 
@@ -125,17 +150,3 @@ def with_move_inputs(net: IntegerNet) -> IntegerNet:
         return net
     sizes = sizes_with_moves(net.config)
     return replace(net, config=sizes, layers=net.layers | {MOVES: blank_moves(sizes)})
-
-
-def require_inputs(
-    config: NetConfig, history: int | None, tactical: bool | None, moves: bool | None
-) -> None:
-    """Raise ConfigError where the network sees another number of positions than ``history``, or
-    tactical planes or inputs of moves against ``tactical`` and ``moves``; None: any will do."""
-    found = history_of(config.num_planes)
-    if history is not None and history != found:
-        raise ConfigError(f"the network sees a history of {found} positions, not {history}")
-    if tactical is not None and tactical != has_tactics(config.num_planes):
-        raise ConfigError(f"the network sees {'no ' * tactical}tactical planes")
-    if moves is not None and moves != reads_moves(config.num_planes):
-        raise ConfigError(f"the network reads {'no ' * moves}inputs of moves")

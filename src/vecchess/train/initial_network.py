@@ -6,17 +6,18 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vecchess.chess.planes import has_tactics, history_of, reads_moves
+from vecchess.chess.planes import reads_moves
 from vecchess.chess.sample import random_planes
 from vecchess.config import TrainConfig
+from vecchess.config.settings import flag
 from vecchess.errors import ConfigError, VecchessError
 from vecchess.inference.playable_net import PlayableSizes
 from vecchess.inference.source import find
 from vecchess.networks.module_net import ModuleNet, create_module_net, seeded
 from vecchess.snn.create import (
     CALIBRATION_SEED,
+    InputSettings,
     create_sized,
-    require_inputs,
     sizes_of,
     sizes_with_moves,
     with_move_inputs,
@@ -97,29 +98,21 @@ def _new(sizes: NetConfig, config: TrainConfig) -> SpikingNet:
 def _module_net(config: TrainConfig) -> ModuleNet:
     """The module that a user brings, with its first weights; raises ConfigError for settings that
     are for other networks, NetworkError for a module that will not do."""
-    given = {
-        "--init-from": config.init_from is not None,
-        "--history": config.history is not None,
-        "--tactical": config.tactical is not None,
-        "--move-inputs": config.move_inputs is not None,
-    }
-    for flag, is_given in given.items():
-        if is_given:
+    for name in ("init_from", *InputSettings.model_fields):
+        if getattr(config, name) is not None:
             raise ConfigError(
-                f"{flag} is for networks of vecchess's own: {config.net} says what it sees, and "
-                "begins with weights=FILE"
+                f"{flag(name)} is for networks of vecchess's own: {config.net} says what it sees, "
+                "and begins with weights=FILE"
             )
     return create_module_net(config.net, config.seed)
 
 
 def _sizes_to_make(config: TrainConfig, given: NetConfig | None) -> NetConfig:
     """Sizes of a new network; without settings its input planes are those of ``given``."""
-    history, tactical, moves = config.history, config.tactical, config.move_inputs
+    inputs = _inputs_asked(config)
     if given is not None:
-        history = history_of(given.num_planes) if history is None else history
-        tactical = has_tactics(given.num_planes) if tactical is None else tactical
-        moves = reads_moves(given.num_planes) if moves is None else moves
-    return sizes_of(config.net, history, tactical, moves)
+        inputs = inputs.over(InputSettings.seen_by(given))
+    return sizes_of(config.net, inputs)
 
 
 def _existing_sizes(config: TrainConfig) -> NetConfig:
@@ -128,10 +121,14 @@ def _existing_sizes(config: TrainConfig) -> NetConfig:
     try:
         if config.move_inputs:
             sizes = sizes_with_moves(sizes)
-        require_inputs(sizes, config.history, config.tactical, config.move_inputs)
+        _inputs_asked(config).require(sizes)
     except VecchessError as error:
         raise ConfigError(f"{config.net}: {error}") from None
     return sizes
+
+
+def _inputs_asked(config: TrainConfig) -> InputSettings:
+    return InputSettings(**config.model_dump(include=set(InputSettings.model_fields)))
 
 
 def _sizes_in(file: Path) -> NetConfig:
@@ -143,8 +140,8 @@ def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> Non
         found = sizes_with_moves(found)
     if wanted.num_planes != found.num_planes:
         raise ConfigError(
-            f"{file} holds a network that sees {_inputs(found)}, --net, --history, --tactical and "
-            f"--move-inputs ask for {_inputs(wanted)}"
+            f"{file} holds a network that sees {InputSettings.seen_by(found)}, --net, --history, "
+            f"--tactical and --move-inputs ask for {InputSettings.seen_by(wanted)}"
         )
     names = {"preset", "time_steps"}  # no weight belongs to a time step
     theirs, ours = (sizes.model_dump(exclude=names) for sizes in (found, wanted))
@@ -154,9 +151,3 @@ def _require_same_shapes(wanted: NetConfig, found: NetConfig, file: Path) -> Non
         raise ConfigError(
             f"{file} holds a network of other sizes than --net {wanted.preset}: {differences}"
         )
-
-
-def _inputs(sizes: NetConfig) -> str:
-    tactics = " and tactical planes" * has_tactics(sizes.num_planes)
-    moves = ", inputs of moves" * reads_moves(sizes.num_planes)
-    return f"a history of {history_of(sizes.num_planes)} positions{tactics}{moves}"

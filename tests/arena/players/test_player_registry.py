@@ -30,7 +30,7 @@ from vecchess.runtime.devices import CPU, Share
 from vecchess.search.batch_search import BatchSearch
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.worker.setup import build_server
-from vecchess.snn.create import create_network
+from vecchess.snn.create import InputSettings, create_network
 from vecchess.snn.integer.net_file import load_net, save_net
 
 WORTH = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
@@ -179,7 +179,7 @@ def test_steps_and_exits_are_those_asked_for(net: str) -> None:
 def net_of_three(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A network that sees three positions."""
     file = tmp_path_factory.mktemp("nets") / "three"
-    save_net(create_network(FOUR_STEPS, 1, history=3), file)
+    save_net(create_network(FOUR_STEPS, 1, InputSettings(history=3)), file)
     return str(file)
 
 
