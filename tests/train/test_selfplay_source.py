@@ -265,9 +265,9 @@ def test_of_the_manifest_only_new_lines_are_read(
 
 def test_what_a_checkpoint_says_is_checked(run: RunFolder) -> None:
     source, _ = generations(run)
-    source.restore({"history": [[300, 1], 200], "reference_shards": 0})  # the first by an older one
+    source.restore({"history": [300, 200], "reference_shards": 0})
     assert source.state()["history"] == [300, 200]
-    for history in ([1, -2], [True], ["4"], 5):
+    for history in ([1, -2], [True], ["4"], [[300, 1]], 5):
         with pytest.raises((TypeError, ValueError)):
             source.restore({"history": history, "reference_shards": 0})
 

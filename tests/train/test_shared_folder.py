@@ -76,16 +76,6 @@ def test_a_run_of_selfplay_is_refused(tmp_path: Path) -> None:
         resumes(tmp_path, "7")
 
 
-def test_a_run_of_several_machines_of_an_older_vecchess_is_named(tmp_path: Path) -> None:
-    run_of(tmp_path)
-    (tmp_path / "machines/1").mkdir(parents=True)
-    before = sorted(tmp_path.rglob("*"))
-    line = f"{tmp_path} was made on several machines by an older vecchess"
-    with pytest.raises(ConfigError, match=line):
-        resumes(tmp_path, resume=True)
-    assert sorted(tmp_path.rglob("*")) == before
-
-
 def test_a_damaged_mark_is_another_job(tmp_path: Path) -> None:
     run = run_of(tmp_path, "7")
     (run.path / "launch").write_bytes(b"\xff\x00")

@@ -92,8 +92,8 @@ class DatasetSource:
                 f"--data has {self.num_positions:,} positions, the run began with "
                 f"{state['positions']:,}: give the same files"
             )
-        size = self._config.batch_size
-        if (before := state.get("batch_size", size)) != size:  # older runs do not tell
+        before, size = state["batch_size"], self._config.batch_size
+        if before != size:
             raise ConfigError(
                 f"a supervised run goes on with its --batch-size, {before}, not {size}: it counts "
                 "the positions that are learnt"

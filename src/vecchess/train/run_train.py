@@ -382,11 +382,6 @@ def _shared_folder(
             )
     if ranks.is_main and resume:
         run = RunFolder.existing(folder)
-        if (run.path / "machines").is_dir():
-            raise ConfigError(
-                f"{run.path} was made on several machines by an older vecchess, which left games "
-                "on each: begin a new run, with --net and its newest network"
-            )
         check_resumable(run, absolute_paths(config))
     found = ranks.broadcast_object({"folder": str(folder), "resume": resume})
     return Path(found["folder"]), bool(found["resume"])

@@ -93,8 +93,7 @@ class SelfplaySource:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume after the generations of ``state``."""
-        # older runs have the number of machines beside each
-        self._history = [each[0] if type(each) is list else each for each in state["history"]]
+        self._history = list(state["history"])
         counts = state["reference_shards"]
         if type(counts) is int:  # of all places together, in older runs
             ends = np.minimum(np.cumsum([0, *self._data.counts]), counts)
