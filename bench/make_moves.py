@@ -1,7 +1,7 @@
 """Make a suite of best moves of games that an engine labelled: ``src/vecchess/suites/moves.epd``.
 
     vecchess gather label games.pgn --engine stockfish --nodes 100000 --every 12 --out labels/human
-    python bench/make_moves.py human=labels/human engine=labels/engine > moves.epd
+    python -m bench.make_moves human=labels/human engine=labels/engine > moves.epd
 
 Each NAME=PLACE is a source, whose name the ids of its positions begin with. The sources take turns,
 in random orders that depend on the seed alone, so that any first part of the suite is a fair sample
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from bench.suite_lines import as_seen, best_moves_line
 
 from vecchess.chess.fen import to_board
 from vecchess.chess.uci_moves import action_to_chess_move
@@ -21,7 +22,6 @@ from vecchess.errors import VecchessError
 from vecchess.store.records import VALUE_UNIT
 from vecchess.store.replay_positions import replay_moves
 from vecchess.store.sources import read_games
-from vecchess.suites.epd import as_seen, best_moves_line
 
 
 def lines_of(name: str, place: Path, seed: int) -> Iterator[tuple[bytes, str]]:

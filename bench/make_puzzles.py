@@ -1,6 +1,6 @@
 """Make a suite of puzzles of recorded games: ``src/vecchess/suites/puzzles.epd``.
 
-    python bench/make_puzzles.py runs/first games.pgn --out src/vecchess/suites/puzzles.epd
+    python -m bench.make_puzzles runs/first games.pgn --out src/vecchess/suites/puzzles.epd
 
 A puzzle has one good move. By the engine's two best lines with ``--nodes``, that move is better
 than any other by MARGIN_CP; with it the mover is not lost, and without it the mover does not win.
@@ -24,6 +24,7 @@ from pathlib import Path
 
 import chess
 import numpy as np
+from bench.suite_lines import as_seen, best_moves_line
 from chess.engine import Limit
 
 from vecchess.chess.fen import from_fens, to_board
@@ -34,7 +35,6 @@ from vecchess.importers.recorded_places import check_places, recorded_games
 from vecchess.runtime.engines.uci_client import UciEngine, find_engine
 from vecchess.store.records import GameRecords
 from vecchess.store.replay_positions import replay_moves
-from vecchess.suites.epd import as_seen, best_moves_line
 
 MARGIN_CP = 200
 """From the best move to the second best."""

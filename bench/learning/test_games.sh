@@ -34,9 +34,9 @@ label "$out/engine-games" 12 engine
 label "$out/human.pgn" 12 human
 label "$out/weak.pgn" 20 weak
 label "$out/endings-games" 10 endings
-python bench/make_moves.py engine="$out/engine" human="$out/human" weak="$out/weak" endings="$out/endings" \
+python -m bench.make_moves engine="$out/engine" human="$out/human" weak="$out/weak" endings="$out/endings" \
     > "$out/moves.epd"
 
 play puzzles1 "$(maia 1300)" "$(maia 1900)" --games 2400 --seed 101 --random-plies 3
 play puzzles2 "$(maia 1500)" "$(maia 1700)" --games 2400 --seed 102 --random-plies 3
-python bench/make_puzzles.py "$out"/puzzles?.pgn --concurrency 2 --out "$out/puzzles.epd"
+python -m bench.make_puzzles "$out"/puzzles?.pgn --concurrency 2 --out "$out/puzzles.epd"

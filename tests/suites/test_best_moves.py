@@ -5,7 +5,6 @@ import os
 import threading
 from pathlib import Path
 
-import chess
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from vecchess.chess.uci_moves import uci_to_move
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.suites.best_moves import MOVES, PUZZLES, BestMoveSuite
-from vecchess.suites.epd import best_moves_line, read_best_moves
+from vecchess.suites.epd import read_best_moves
 from vecchess.suites.run_suite import SuiteProgress, run_suite, suite_facts
 from vecchess.suites.suite_result import Figure, SuiteResult, share_ratio
 
@@ -60,9 +59,10 @@ def test_a_file_is_read(file: Path) -> None:
 
 
 def test_a_line_is_read_as_it_was_written(tmp_path: Path) -> None:
-    board = chess.Board("r3k2r/8/8/8/4Pp2/8/8/R3K2R b KQkq e3 12 34")
     file = tmp_path / "one.epd"
-    file.write_text(best_moves_line(board, chess.Move.from_uci("e8g8"), "a.b.7", (1, 1, 2)))
+    file.write_text(
+        'r3k2r/8/8/8/4Pp2/8/8/R3K2R b KQkq e3 bm O-O; hmvc 12; c0 "250 250 500"; id "a.b.7";\n'
+    )
     suite = read_best_moves(file)
     assert (suite.moves, suite.sources) == ([{"e8g8"}], ["a.b"])
     assert suite.values.tolist() == [-0.25]

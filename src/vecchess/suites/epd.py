@@ -12,7 +12,6 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import chess
 import numpy as np
@@ -20,13 +19,12 @@ from numpy.typing import NDArray
 
 from vecchess.chess.fen import from_board, parse
 from vecchess.chess.parse_epd import parse_epd
-from vecchess.chess.position import COUNTERS, Positions
+from vecchess.chess.position import Positions
 from vecchess.errors import ConfigError
 from vecchess.importers.text_lines import read_hashed_lines
 from vecchess.safe_parse import clip_line, is_count
 
 WDL = "win", "draw", "loss"
-WDL_TOTAL = 1000
 _NUMBER = re.compile(r"^\d+(\.+|$)")
 """The number before a move, "12." or "3...", perhaps as a word of its own."""
 
@@ -85,25 +83,6 @@ def read_best_moves(file: Path, skip_bad: bool = False) -> BestMoves:
     positions, moves, values, sources = zip(*rows, strict=True)
     lists = np.stack(positions), list(moves), np.array(values), list(sources)
     return BestMoves(digest, *lists, left_out)
-
-
-def best_moves_line(
-    board: chess.Board, move: chess.Move, name: str, wdl: tuple[float, float, float] | None = None
-) -> str:
-    """The line of a position with one best move. wdl: shares of win, draw and loss."""
-    operations: dict[str, Any] = {"bm": move}
-    if board.halfmove_clock:
-        operations["hmvc"] = board.halfmove_clock
-    if wdl is not None:
-        win, _, loss = (round(WDL_TOTAL * share / sum(wdl)) for share in wdl)
-        operations["c0"] = f"{win} {max(0, WDL_TOTAL - win - loss)} {loss}"
-    return board.epd(en_passant="legal", **operations, id=name)
-
-
-def as_seen(position: NDArray[np.uint64]) -> bytes:
-    """A key of ``position``, uint64[8], as the mover sees it, without clocks: colours exchanged it
-    is the same."""
-    return position[:COUNTERS].tobytes()
 
 
 def _read_line(line: str) -> tuple[NDArray[np.uint64], frozenset[str], float, str] | None:
