@@ -21,24 +21,24 @@ from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import MatchConfig
 from vecchess.suites.best_moves import MOVES, BestMoveSuite
 from vecchess.suites.run_suite import run_suite
-from vecchess.suites.suite_result import SuiteResult
+from vecchess.suites.suite_result import Figure
 
 BLUNDER = 0.2
 """Loss of expected score."""
 
 
 class ChosenMoves(BestMoveSuite):
-    """The suite of best moves, which keeps what each player chose."""
+    """The suite of best moves, which keeps what each player chose, one player after another."""
 
     def __init__(self, limit: int) -> None:
         """``limit`` positions."""
         super().__init__(MOVES, limit)
-        self.chosen: dict[str, list[str]] = {}
+        self.chosen: list[list[str]] = []
 
-    def result(self, player: str, games: list[MatchGame]) -> SuiteResult:
+    def figures(self, games: list[MatchGame]) -> dict[str, Figure]:
         """See ``Suite``."""
-        self.chosen[player] = [move_to_uci(game.start, int(game.moves[0])) for game in games]
-        return super().result(player, games)
+        self.chosen.append([move_to_uci(game.start, int(game.moves[0])) for game in games])
+        return super().figures(games)
 
     @property
     def best(self) -> list[str]:
@@ -84,8 +84,8 @@ def main() -> None:
     with chess.engine.SimpleEngine.popen_uci(options.stockfish) as engine:
         judge = Judge(engine, options.nodes)
         best = worths(judge, boards, suite.best)
-        for result in results:
-            losses = np.maximum(best - worths(judge, boards, suite.chosen[result.player]), 0.0)
+        for result, chosen in zip(results, suite.chosen, strict=True):
+            losses = np.maximum(best - worths(judge, boards, chosen), 0.0)
             print(json.dumps({
                 "player": result.player,
                 "positions": len(losses),

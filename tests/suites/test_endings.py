@@ -57,12 +57,11 @@ def play(suite: EndingSuite) -> list[MatchGame]:
 @pytest.mark.thorough
 def test_perfect_play_takes_as_long_as_the_table_says() -> None:
     suite = EndingSuite(limit=2)
-    result = suite.result("perfect", play(suite))
-    assert result.hits.all()
-    facts = result.to_dict()
-    assert facts["moves"] == facts["shortest"]
-    assert set(facts["groups"]) == set(ENDINGS)
-    assert facts["groups"]["KPK"]["positions"] == 2
+    games = play(suite)
+    assert all(map(suite.is_hit, games))
+    figures = suite.figures(games)
+    assert (figures["moves"].values == figures["shortest"].values).all()
+    assert suite.groups == [name for name in ENDINGS for _ in range(2)]
 
 
 @pytest.mark.parametrize("men", ENDINGS.values())

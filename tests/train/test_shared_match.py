@@ -1,6 +1,7 @@
 """A match of which every rank plays a share is the match that one would play."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from vecchess.errors import ConfigError
 from vecchess.runtime.signals import StopSignals
 from vecchess.spec import Spec
 from vecchess.train.distributed.ranks import Ranks
-from vecchess.train.training_matches import SharedMatch, own_players
+from vecchess.train.training_matches import OpenPlayers, SharedMatch, own_players
 
 
 @pytest.fixture
@@ -26,13 +27,11 @@ def ranks() -> Iterator[list[Ranks]]:
         stop(one)
 
 
-def greedy_and_random() -> tuple[Player, Player]:
-    return GreedyPlayer(), RandomPlayer(4)
+def greedy_and_random() -> AbstractContextManager[tuple[Player, Player]]:
+    return nullcontext((GreedyPlayer(), RandomPlayer(4)))
 
 
-def shared(
-    ranks: list[Ranks], config: MatchConfig, open_players: Callable[[], tuple[Player, Player]]
-) -> list[Any]:
+def shared(ranks: list[Ranks], config: MatchConfig, open_players: OpenPlayers) -> list[Any]:
     return on_all(ranks, lambda one: SharedMatch(config, open_players, one, StopSignals()).play())
 
 
@@ -44,7 +43,8 @@ def facts(result: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("games", [2, 34])
 def test_its_result_is_that_of_one_rank(ranks: list[Ranks], games: int) -> None:
     config = MatchConfig(games=games, random_plies=6, seed=4)
-    wanted = facts(play_match(*greedy_and_random(), config))
+    with greedy_and_random() as players:
+        wanted = facts(play_match(*players, config))
     assert [facts(result) for result in shared(ranks, config, greedy_and_random)] == [wanted] * 3
 
 
@@ -52,7 +52,8 @@ def test_its_result_is_that_of_one_rank(ranks: list[Ranks], games: int) -> None:
 @pytest.mark.thorough
 def test_a_test_is_decided_by_the_same_games(ranks: list[Ranks]) -> None:
     config = MatchConfig(games=400, random_plies=6, seed=4, sprt="-200,0", concurrency=4)
-    alone = play_match(*greedy_and_random(), config)
+    with greedy_and_random() as players:
+        alone = play_match(*players, config)
     assert alone.stopped_by == "sprt"
     for result in shared(ranks, config, greedy_and_random):
         assert result.stopped_by == "sprt"
@@ -70,7 +71,7 @@ def test_a_stop_on_one_rank_ends_it_on_all(ranks: list[Ranks]) -> None:
 
 
 def test_a_player_that_cannot_be_opened_is_an_error_of_its_rank(ranks: list[Ranks]) -> None:
-    def nothing() -> tuple[Player, Player]:
+    def nothing() -> AbstractContextManager[tuple[Player, Player]]:
         raise ConfigError("no such player")
 
     (result,) = shared([Ranks.alone(ranks[0].device)], MatchConfig(games=2), nothing)

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 
 from vecchess.arena.match.match_openings import match_openings
 from vecchess.arena.match.play_match import MatchProgress, NoPairFinished, play_match
-from vecchess.arena.match.run_match import open_players
+from vecchess.arena.match.run_match import open_players, resources_for
 from vecchess.config import MatchConfig
 from vecchess.errors import ConfigError
 from vecchess.evaluate.eval_progress import EvalProgress
@@ -105,11 +105,11 @@ def _play(
         return bool(stop.reason)
 
     texts = [pairing.first.spelling, pairing.second.spelling]
-    players_config = pairing.config.model_copy(update={"seed": seed})
+    resources = resources_for(texts, pairing.config)
     with ExitStack() as stack:
         try:
             with stop.interrupting():
-                first, second = stack.enter_context(open_players(texts, players_config))
+                first, second = stack.enter_context(open_players(texts, seed, resources))
             return PairResult.of(pairing, play_match(first, second, pairing.config, must_stop))
         except (NoPairFinished, Stopped):
             return None

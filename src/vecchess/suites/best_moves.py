@@ -1,6 +1,5 @@
 """Suites of positions with known best moves: a game of one ply each."""
 
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from vecchess.chess.fen import is_chess960
 from vecchess.chess.game_arrays import Games
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.suites.epd import read_best_moves
-from vecchess.suites.suite_result import Figure, SuiteResult
+from vecchess.suites.suite_result import Figure
 
 MOVES, PUZZLES = "moves.epd", "puzzles.epd"
 """Files of positions that come with the package."""
@@ -30,14 +29,12 @@ class BestMoveSuite:
         limit: so many of the first. A line that cannot be read raises ConfigError, or is left out
         and counted with ``skip_bad``.
         """
-        if isinstance(file, str):
-            with as_file(files("vecchess.suites") / file) as shipped:
-                whole = read_best_moves(shipped)
-        else:
-            whole = read_best_moves(file, skip_bad)
+        place = Path(__file__).with_name(file) if isinstance(file, str) else file
+        whole = read_best_moves(place, skip_bad)
         self.best_moves = whole.first(limit)
         """The positions and what is asked of them."""
         self.games = Games.at(self.best_moves.positions, max_plies=1)
+        self.groups = self.best_moves.sources
         self.facts: dict[str, Any] = {"suite": Path(file).name, "sha256": whole.sha256}
         if whole.left_out:
             self.facts["left_out"] = whole.left_out
@@ -51,13 +48,7 @@ class BestMoveSuite:
         best, is_960 = self.best_moves.moves[game.number // 2], is_chess960(game.start)
         return len(game.moves) > 0 and move_to_uci(game.start, int(game.moves[0]), is_960) in best
 
-    def result(self, player: str, games: list[MatchGame]) -> SuiteResult:
-        """The best moves found, and the errors of values."""
+    def figures(self, games: list[MatchGame]) -> dict[str, Figure]:
+        """The errors of values."""
         scores = np.array([[*game.values, np.nan][0] for game in games])
-        return SuiteResult(
-            player,
-            np.array([self.is_hit(game) for game in games]),
-            {"value_error": Figure(2 * scores - 1 - self.best_moves.values, is_rms=True)},
-            self.best_moves.sources,
-            sum(game.is_forfeit for game in games),
-        )
+        return {"value_error": Figure(2 * scores - 1 - self.best_moves.values, is_rms=True)}

@@ -16,7 +16,7 @@ from vecchess.chess.position import DIAGONAL, KINGS, KNIGHTS, ORTHOGONAL, OWN, P
 from vecchess.chess.rules import Termination
 from vecchess.rng import random_word
 from vecchess.suites.endgame_table import HOMES, NEVER, solve
-from vecchess.suites.suite_result import Figure, SuiteResult
+from vecchess.suites.suite_result import Figure
 
 ENDINGS = {"KQK": "Q", "KRK": "R", "KBBK": "BB", "KPK": "P"}
 """Name -> White's pieces beside its king."""
@@ -37,7 +37,7 @@ class EndingSuite:
         """limit: so many of the first positions of each ending."""
         num = min(limit or EACH, EACH)
         positions = [won_positions(pieces, num) for pieces in ENDINGS.values()]
-        self._groups = [name for name in ENDINGS for _ in range(num)]
+        self.groups = [name for name in ENDINGS for _ in range(num)]
         self.games = Games.at(np.concatenate(positions), MOST_PLIES)
         self._shortest = moves_to_mate(self.games.begun)
         digest = sha256(self.games.begun.tobytes()).hexdigest()
@@ -51,18 +51,12 @@ class EndingSuite:
         """Whether the game was won by mate."""
         return game.ending == Termination.CHECKMATE
 
-    def result(self, player: str, games: list[MatchGame]) -> SuiteResult:
-        """The mates, and the moves they took."""
+    def figures(self, games: list[MatchGame]) -> dict[str, Figure]:
+        """The moves that its mates took."""
         mated = np.array([self.is_hit(game) for game in games])
         moves = np.array([(len(game.moves) + 1) // 2 for game in games])
         figures = {"moves": moves, "shortest": self._shortest}
-        return SuiteResult(
-            player,
-            mated,
-            {name: Figure(np.where(mated, num, np.nan)) for name, num in figures.items()},
-            self._groups,
-            sum(game.is_forfeit for game in games),
-        )
+        return {name: Figure(np.where(mated, num, np.nan)) for name, num in figures.items()}
 
 
 class LongestDefence(ImmediatePlayer):

@@ -11,10 +11,10 @@ order of their numbers (``PairCounter``): so the result, and the decision of a s
 depend on the games alone, not on how many ranks play them (decision 226).
 """
 
-from base64 import b64decode, b64encode
 from collections import deque
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -29,14 +29,10 @@ from vecchess.arena.match.play_match import (
     match_result,
     play_games,
 )
+from vecchess.arena.match.run_match import open_players
 from vecchess.arena.match_game import MatchGame
 from vecchess.arena.player_protocol import Player
-from vecchess.arena.players.player_registry import (
-    NET,
-    SEARCH_SETTINGS,
-    PlayerResources,
-    open_player,
-)
+from vecchess.arena.players.player_registry import NET, SEARCH_SETTINGS, PlayerResources
 from vecchess.arena.ratings.sprt import Sprt
 from vecchess.config import MatchConfig, TrainConfig
 from vecchess.inference.playable_net import PlayableNet
@@ -61,7 +57,7 @@ LEAVE_S = 5.0
 MOST_GAMES = 256
 """Games that a rank sends at a time."""
 
-OpenPlayers = Callable[[], tuple[Player, Player]]
+OpenPlayers = Callable[[], AbstractContextManager[Sequence[Player]]]
 
 
 class TrainingMatches:
@@ -125,12 +121,9 @@ class TrainingMatches:
         self, settings: MatchConfig, first: str, second: str, networks: int
     ) -> MatchResult | None:
         """A match between two players by their spellings, ``networks`` of which are networks."""
-        resources, seed = self._resources(settings.games, networks), settings.seed
-
-        def open_players() -> tuple[Player, Player]:
-            return open_player(first, seed, resources), open_player(second, seed, resources)
-
-        return SharedMatch(settings, open_players, self._ranks, self._stop).play()
+        resources = self._resources(settings.games, networks)
+        opening = partial(open_players, [first, second], settings.seed, resources)
+        return SharedMatch(settings, opening, self._ranks, self._stop).play()
 
     def _resources(self, games: int, networks: int) -> PlayerResources:
         """The share of this rank's machine that each of ``networks`` networks gets."""
@@ -223,24 +216,19 @@ class SharedMatch:
 
         pairs = range(self._ranks.rank, self._config.games // 2, self._ranks.world_size)
         numbers = [number for pair in pairs for number in (2 * pair, 2 * pair + 1)]
-        with ExitStack() as stack:
-            players = self._open_players()
-            for player in players:
-                stack.callback(player.close)
-            plies = play_games(*players, self._config, numbers, must_end) if numbers else 0
-        return (players[0].name, players[1].name), plies
+        with self._open_players() as (first, second):
+            plies = play_games(first, second, self._config, numbers, must_end) if numbers else 0
+            return (first.name, second.name), plies
 
 
 def _packed(game: MatchGame) -> dict[str, Any]:
     """A game as JSON values, without the values and visits of its moves."""
-    arrays = {"start": game.start.tobytes(), "moves": game.moves.tobytes()}
-    texts = {name: b64encode(data).decode() for name, data in arrays.items()}
-    return vars(game) | {"values": None, "visits": None} | texts
+    arrays = {"start": game.start.tolist(), "moves": game.moves.tolist()}
+    return vars(game) | {"values": None, "visits": None} | arrays
 
 
 def _unpacked(values: dict[str, Any]) -> MatchGame:
     """The inverse of ``_packed``."""
-    start = np.frombuffer(b64decode(values["start"]), np.uint64)
-    moves = np.frombuffer(b64decode(values["moves"]), np.uint16)
+    start, moves = np.array(values["start"], np.uint64), np.array(values["moves"], np.uint16)
     none = {"values": np.empty(0, np.float32), "visits": np.empty(0, np.int32)}
     return MatchGame(**(values | none | {"start": start, "moves": moves}))

@@ -6,7 +6,6 @@ A longer match goes on with two random plies after each: players without chance 
 their games, and every copy would count as evidence.
 """
 
-from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
@@ -73,11 +72,7 @@ def load_book(file: Path | None = None, seed: int = 0) -> Positions:
 
     None is the package's own book. Raises ConfigError with file and line for what cannot be read.
     """
-    if file is None:
-        with as_file(files("vecchess.arena") / SHIPPED) as shipped:
-            positions = read_openings(shipped)
-    else:
-        positions = read_openings(file)
+    positions = read_openings(file or Path(__file__).parents[1] / SHIPPED)
     _, first = np.unique(positions, axis=0, return_index=True)
     positions = positions[np.sort(first)]
     words = [random_word(seed, number, 0) for number in range(len(positions))]

@@ -49,7 +49,8 @@ def run_match(
             f"there are {num_openings:,} openings for {config.games // 2:,} pairs: some are played "
             "again, and players without chance repeat their games"
         )
-    with open_players([first, second], config) as players:
+    texts = [first, second]
+    with open_players(texts, config.seed, resources_for(texts, config)) as players:
         for player in players:
             if isinstance(player, UciPlayer):
                 report_line(f"{player.name} is {player.engine_name}")
@@ -59,13 +60,12 @@ def run_match(
 
 
 @contextmanager
-def open_players(texts: list[str], config: MatchConfig) -> Iterator[list[Player]]:
-    """The players of the specs ``texts``, which share the machine; closed at the end."""
+def open_players(texts: list[str], seed: int, resources: PlayerResources) -> Iterator[list[Player]]:
+    """The players of the specs ``texts``, each with ``resources``; closed at the end."""
     with ExitStack() as stack:
-        resources = resources_for(texts, config)
         players = []
         for text in texts:
-            player = open_player(text, config.seed, resources)
+            player = open_player(text, seed, resources)
             stack.callback(player.close)
             players.append(player)
         yield players
