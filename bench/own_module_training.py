@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.training_step import OnlyRank
 from examples.snntorch_rate_coded.tutorial_network import TutorialNetwork
 from numpy.typing import NDArray
 from torch import Tensor
@@ -35,6 +34,7 @@ from vecchess.runtime.freed_memory import keep_freed_memory
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
 from vecchess.train.data.replay_window import GivenShards, ReplayWindow
 from vecchess.train.data.samples import Samples, collate, empty_samples
+from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.step.learner import Learner
 from vecchess.train.step.trained_module import TrainedModule
 
@@ -83,7 +83,7 @@ class Ours:
     """The learner with the same network, wrapped."""
 
     def __init__(self, net: ModuleNet, config: TrainConfig) -> None:
-        self.learner = Learner(config, TrainedModule(net), OnlyRank())
+        self.learner = Learner(config, TrainedModule(net), Ranks.alone(torch.device("cpu")))
 
     def __call__(self, samples: Samples[Tensor]) -> None:
         """One update."""

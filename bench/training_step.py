@@ -125,6 +125,7 @@ def _make_step(net: str, batch: int, folded: bool, settings: dict[str, Any]) -> 
     from vecchess.config import TrainConfig, build
     from vecchess.snn.create import sizes_of
     from vecchess.snn.modules.network import SpikingNet, unpack_bitboards
+    from vecchess.train.distributed.ranks import Ranks
     from vecchess.train.step.learner import Learner
 
     sizes = sizes_of(net).model_copy(update={"num_planes": NUM_PLANES})
@@ -134,7 +135,7 @@ def _make_step(net: str, batch: int, folded: bool, settings: dict[str, Any]) -> 
     if folded:
         settled(module, unpack_bitboards(torch.from_numpy(samples.planes.numpy().view("u8"))))
     known = {"objective": "alphazero", "batch_size": batch} | settings
-    learner = Learner(build(TrainConfig, known), module, OnlyRank())
+    learner = Learner(build(TrainConfig, known), module, Ranks.alone(torch.device("cpu")))
     return lambda: learner.step(samples, 0.5, [0.0])
 
 
@@ -170,21 +171,6 @@ def positions(num: int, num_planes: int) -> Any:
         returned=value,
     )
     return columns.map(torch.from_numpy)
-
-
-class OnlyRank:
-    """The only rank of a training."""
-
-    rank, world_size = 0, 1
-
-    @property
-    def device(self) -> Any:
-        import torch
-
-        return torch.device("cpu")
-
-    def all_reduce_(self, tensors: Any) -> None:
-        """There is no other rank."""
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from tests.train.games import games, searched
-from tests.train.step.alone import Alone, Together
+from tests.train.step.alone import ALONE, Together
 from vecchess.config import OptimiserConfig, TrainConfig
 from vecchess.runtime.signals import StopSignals
 from vecchess.snn.create import create_sized
@@ -249,7 +249,7 @@ def learnt_by(num_ranks: int, pause_s: float, folder: Path) -> list[tuple[Learne
     found = []
 
     def learn(rank: int) -> None:
-        ranks: Any = Alone() if num_ranks == 1 else Together(rank, barrier, table)
+        ranks: Any = ALONE if num_ranks == 1 else Together(rank, barrier, table)
         learner = Learner(config, from_integers(create_sized(SIZES, 3)), ranks)
         if rank == num_ranks - 1:
             compute = learner._backward

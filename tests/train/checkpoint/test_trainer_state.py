@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.train.step.alone import Alone
+from tests.train.step.alone import ALONE
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError, DataError, VecchessError
 from vecchess.snn.modules.network import SpikingNet
@@ -45,7 +45,7 @@ def trainer(seed: int, folded: bool = False, channels: int = 32) -> Any:
     """A trainer whose learner has a network and an optimiser with state, without a loop."""
     torch.manual_seed(seed)
     net = SpikingNet(NetConfig(num_planes=25, blocks=1, channels=channels, time_steps=4))
-    learner = Learner(TrainConfig(), net, Alone())
+    learner = Learner(TrainConfig(), net, ALONE)
     if folded:
         learner.fold()
     for parameter in net.parameters():

@@ -5,14 +5,9 @@ from threading import Barrier
 import torch
 from torch import Tensor
 
+from vecchess.train.distributed.ranks import Ranks
 
-class Alone:
-    """The only rank."""
-
-    rank, world_size, device = 0, 1, torch.device("cpu")
-
-    def all_reduce_(self, tensors: list[Tensor]) -> None:
-        """There is no other rank."""
+ALONE = Ranks.alone(torch.device("cpu"))
 
 
 class Together:

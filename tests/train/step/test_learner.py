@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.train.games import games, searched
-from tests.train.step.alone import Alone, Together
+from tests.train.step.alone import ALONE, Together
 from vecchess.config import TrainConfig, build
 from vecchess.errors import DeviceError
 from vecchess.snn.create import create_sized
@@ -19,6 +19,7 @@ from vecchess.snn.presets import NetConfig
 from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.data.samples import Samples, make_samples
 from vecchess.train.data.shard_block import trainable_plies
+from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.step.device_batcher import StepMetrics, copy_batch, normalise
 from vecchess.train.step.learner import MOST_SKIPPED, Learner
 
@@ -106,7 +107,7 @@ def learn_together(ranks: list[Learner], batches: list[Samples[Tensor]]) -> list
 def test_ranks_learn_what_one_does(objective: str, folded: bool, batches) -> None:
     """The same bits, however many parts of a batch each of them computes, none included."""
     config = config_of(objective, micro_batch=16, optimiser={"lr": 1e-3, "warmup": 0})
-    alone = Learner(config, new_net(folded), Alone())
+    alone = Learner(config, new_net(folded), ALONE)
     row = BATCH - 1  # of the second rank, and skipped by both
     batches = [
         *batches,
@@ -130,7 +131,7 @@ def test_ranks_learn_what_one_does(objective: str, folded: bool, batches) -> Non
 
 def test_what_learns_is_what_plays_at_every_step(batches) -> None:
     config = config_of("alphazero", optimiser={"lr": 0.02, "warmup": 0})
-    learner = Learner(config, new_net(folded=True), Alone())
+    learner = Learner(config, new_net(folded=True), ALONE)
     planes = unpack_bitboards(batches[0].planes[:16])
     for batch in batches * 2:
         learner.step(batch, 0.0, [])
@@ -145,7 +146,7 @@ def test_what_learns_is_what_plays_at_every_step(batches) -> None:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_loss_falls(objective: str, batches) -> None:
     settings = {"optimiser": {"lr": 3e-3, "warmup": 0, "lr_schedule": "constant"}}
-    learner = Learner(config_of(objective, **settings), new_net(folded=False), Alone())
+    learner = Learner(config_of(objective, **settings), new_net(folded=False), ALONE)
     losses = learn(learner, batches[:1] * 8)
     assert losses[-1] < losses[0] - 0.05
 
@@ -160,25 +161,25 @@ def test_fast_searches_do_not_weaken_the_policy(batches) -> None:
     config = config_of("alphazero", micro_batch=BATCH // 4, optimiser={"clip_norm": 0})
     found = []
     for batch in (every, few):
-        learner = Learner(config, new_net(folded=True), Alone())
-        totals = learner._compute_gradients(copy_batch(config, Alone(), batch, BATCH // 4), [], 0)
+        learner = Learner(config, new_net(folded=True), ALONE)
+        totals = learner._compute_gradients(copy_batch(config, ALONE, batch, BATCH // 4), [], 0)
         means = learner._metrics(totals).means
         gradients = [p.grad for p in learner.net.parameters() if p.grad is not None]
         found.append((means, torch.cat([gradient.reshape(-1) for gradient in gradients])))
     (of_every, wanted), (of_few, gradient) = found
     assert of_few == pytest.approx(of_every, rel=1e-5)
     assert torch.allclose(gradient, wanted, rtol=1e-4, atol=1e-7)
-    nothing = copy_batch(config, Alone(), quarter._replace(has_policy=first & False), BATCH // 4)
+    nothing = copy_batch(config, ALONE, quarter._replace(has_policy=first & False), BATCH // 4)
     assert not any(part.has_policy.any() for part in nothing)
 
 
 def test_held_out_rows_without_a_policy_are_left_out(batches) -> None:
-    learner = Learner(config_of("alphazero"), new_net(folded=True), Alone())
+    learner = Learner(config_of("alphazero"), new_net(folded=True), ALONE)
     batch, count = batches[0], int(batches[0].has_policy.sum())
     found = learner.evaluate([batch, batch._replace(has_policy=batch.has_policy & False)])
     assert (found["rows"], found["policy_rows"]) == (2 * BATCH, count)
     rows = batch.map(lambda column: column[batch.has_policy])
-    of_rows = Learner(config_of("alphazero", batch_size=count), new_net(folded=True), Alone())
+    of_rows = Learner(config_of("alphazero", batch_size=count), new_net(folded=True), ALONE)
     wanted = of_rows.evaluate([rows])
     assert 0 < count < BATCH
     for name in ("cross_entropy", "top1"):
@@ -190,7 +191,7 @@ def test_micro_batches_change_nothing(batches) -> None:
     found = []
     for micro_batch in (BATCH // 2, BATCH):
         config = config_of("alphazero", micro_batch=micro_batch)
-        found.append(learn(Learner(config, new_net(folded=False), Alone()), batches))
+        found.append(learn(Learner(config, new_net(folded=False), ALONE), batches))
     for losses in found[1:]:  # later ones differ by spikes that rounding has tipped
         assert losses[0] == pytest.approx(found[0][0], rel=1e-6)
         assert losses == pytest.approx(found[0], rel=1e-3)
@@ -199,7 +200,7 @@ def test_micro_batches_change_nothing(batches) -> None:
 def test_time_steps_are_drawn_in_the_first_share_of_the_run(batches) -> None:
     drawn: list[int] = []
     config = config_of("alphazero", iterations=2, loss={"random_steps": 0.6})
-    learner = Learner(config, new_net(folded=False), Alone())
+    learner = Learner(config, new_net(folded=False), ALONE)
     learner.net.register_forward_pre_hook(lambda net, args: drawn.append(args[1]))
     for update in range(20):
         learner.step(batches[0], (update + 1) / 10, [])
@@ -213,7 +214,7 @@ def test_spikes_above_the_target_are_pushed_down(batches) -> None:
     for penalty in (0.0, 20.0):
         loss = {"spike_penalty": penalty, "spike_target": 0.0}
         config = config_of("alphazero", loss=loss, optimiser={"lr": 6e-3, "warmup": 0})
-        learner = Learner(config, new_net(folded=False), Alone())
+        learner = Learner(config, new_net(folded=False), ALONE)
         learn(learner, batches * 3)
         rates.append(sum(learner.rates))
     assert rates[1] < 0.8 * rates[0]
@@ -225,7 +226,7 @@ def test_activations_of_the_twin_cost_nothing(batches) -> None:
         config = config_of("alphazero", loss={"spike_penalty": penalty, "spike_target": 0.0})
         torch.manual_seed(3)
         twin = SpikingNet(SIZES.model_copy(update={"neuron": "relu", "time_steps": 1}))
-        learner = Learner(config, twin, Alone())
+        learner = Learner(config, twin, ALONE)
         losses.append(learn(learner, batches)[-1])
     assert losses[0] == losses[1]
     learner.rates = [0.9] * len(learner.rates)
@@ -233,7 +234,7 @@ def test_activations_of_the_twin_cost_nothing(batches) -> None:
 
 
 def test_spike_warnings_name_the_layer(batches) -> None:
-    learner = Learner(config_of("alphazero"), new_net(folded=False), Alone())
+    learner = Learner(config_of("alphazero"), new_net(folded=False), ALONE)
     learner.rates = [0.1, 0.0, 0.9, 0.2]
     dead, busy = learner.spike_warnings()
     assert "block0.second is nearly dead" in dead
@@ -242,7 +243,7 @@ def test_spike_warnings_name_the_layer(batches) -> None:
 
 def test_graded_heads_cost_nothing_and_are_never_saturated() -> None:
     net = SpikingNet(SIZES.model_copy(update={"readout": "graded"}))
-    learner = Learner(config_of("alphazero", loss={"spike_penalty": 2.0}), net, Alone())
+    learner = Learner(config_of("alphazero", loss={"spike_penalty": 2.0}), net, ALONE)
     learner.rates = [0.9] * 4
     assert learner._spike_prices().tolist() == [2.0, 2.0, 0.0, 2.0]
     assert not any("heads" in line for line in learner.spike_warnings())
@@ -252,7 +253,7 @@ def test_graded_heads_cost_nothing_and_are_never_saturated() -> None:
 def test_no_number_is_read_between_the_batch_and_the_metrics(
     objective: str, folded: bool, batches
 ) -> None:
-    learner = Learner(config_of(objective), new_net(folded), Alone())
+    learner = Learner(config_of(objective), new_net(folded), ALONE)
     learner.step(batches[0], 0.0, [])
     learner.net.compiled = False  # kernels for the CPU read their arguments
     parts = copy_batch(learner.config, learner.ranks, batches[1], BATCH)
@@ -276,7 +277,7 @@ def test_an_update_without_a_finite_gradient_is_skipped(
     folded: bool, clip_norm: float, batches
 ) -> None:
     config = config_of("alphazero", optimiser={"warmup": 0, "clip_norm": clip_norm})
-    learner, other = (Learner(config, new_net(folded), Alone()) for _ in range(2))
+    learner, other = (Learner(config, new_net(folded), ALONE) for _ in range(2))
     learner.step(spoilt(batches[0], 5), 0.1, [1.0])
     metrics = learner.step(spoilt(batches[1], 0), 0.2, [2.0])
     assert metrics == StepMetrics({"skipped": 1.0}, [2.0])
@@ -292,17 +293,11 @@ def test_an_update_without_a_finite_gradient_is_skipped(
 
 
 def test_too_many_skipped_updates_in_a_row_end_the_run(batches) -> None:
-    learner = Learner(config_of("alphazero", micro_batch=BATCH), new_net(folded=True), Alone())
+    learner = Learner(config_of("alphazero", micro_batch=BATCH), new_net(folded=True), ALONE)
     learner.skipped = MOST_SKIPPED - 2
     learner.step(spoilt(batches[0], 0), 0.1, [])
     with pytest.raises(DeviceError, match=f"of {MOST_SKIPPED} updates .* not finite: lower --lr"):
         learner.step(spoilt(batches[0], 0), 0.1, [])
-
-
-class AloneOnGpu(Alone):
-    """The only rank, on a GPU."""
-
-    device = torch.device("cuda:0")
 
 
 @pytest.mark.gpu
@@ -310,8 +305,8 @@ class AloneOnGpu(Alone):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_gpu_learns_what_the_processor_does_and_waits_once_a_step(objective, batches) -> None:
     config = config_of(objective, optimiser={"lr": 1e-3, "warmup": 0})
-    here = Learner(config, new_net(folded=True), Alone())
-    there = Learner(config, new_net(folded=True).to("cuda:0"), AloneOnGpu())
+    here = Learner(config, new_net(folded=True), ALONE)
+    there = Learner(config, new_net(folded=True).to("cuda:0"), Ranks.alone(torch.device("cuda:0")))
     pinned = [batch.map(lambda column: column.pin_memory()) for batch in batches]
     planes = batches[0].planes[:16]
     with torch.no_grad():
@@ -340,7 +335,7 @@ def test_value_weight_weighs_the_value_against_the_policy(batches) -> None:
     for weight in (0.5, 2.0):
         config = config_of("alphazero", loss={"value_weight": weight})
         rank_values = [1.0, 0]
-        means = Learner(config, new_net(True), Alone()).step(batches[0], 0.1, rank_values).means
+        means = Learner(config, new_net(True), ALONE).step(batches[0], 0.1, rank_values).means
         found[weight] = means
         assert means["loss"] == pytest.approx(means["loss_policy"] + weight * means["loss_value"])
     assert found[0.5]["loss_value"] == found[2.0]["loss_value"]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tests.selfplay.playing import play
-from tests.train.step.alone import Alone
+from tests.train.step.alone import ALONE
 from vecchess.config import GameConfig, TrainConfig, build
 from vecchess.errors import ConfigError
 from vecchess.inference.cpu.backend import CpuBackend
@@ -62,13 +62,13 @@ def float_learner() -> Learner:
     """A learner with batch norm, which acts as another network than it trains."""
     torch.manual_seed(3)
     config = config_of("ppo", optimiser={"lr": 4e-3})
-    return Learner(config, SpikingNet(SIZES), Alone())
+    return Learner(config, SpikingNet(SIZES), ALONE)
 
 
 @pytest.mark.parametrize("objective", ["ppo", "reinforce"])
 def test_an_int8_learner_is_what_acted(objective: str, played: GameRecords) -> None:
     config = config_of(objective, optimiser={"lr": 4e-3})
-    learner = Learner(config, acting_net(), Alone())
+    learner = Learner(config, acting_net(), ALONE)
     learner.begin_generation()
     means = learner.step(batch_of(played), 1.0, []).means
     assert learner.old is None
@@ -85,7 +85,7 @@ def test_a_game_that_goes_on_is_no_draw(objective: str, played: GameRecords) -> 
     """Its result, 0 until it ends, teaches nothing: the value at the cut does."""
     batch = batch_of(played)
     others = batch._replace(outcome=(torch.arange(BATCH) % 3 - 1).to(batch.outcome.dtype))
-    both = [normalise(config_of(objective), Alone(), rows).advantage for rows in (batch, others)]
+    both = [normalise(config_of(objective), ALONE, rows).advantage for rows in (batch, others)]
     assert torch.equal(*both)
     expected = batch.advantage - batch.advantage.mean()
     assert torch.allclose(both[0], expected / expected.std(correction=0), atol=1e-5)

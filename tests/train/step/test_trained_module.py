@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.train.games import games, searched
-from tests.train.step.alone import Alone, Together
+from tests.train.step.alone import ALONE, Together
 from tests.train.step.test_learner import BATCH, OBJECTIVES, config_of, learn, learn_together
 from vecchess.chess.sample import random_planes
 from vecchess.errors import NetworkError
@@ -38,7 +38,7 @@ def _net(name: str) -> ModuleNet:
 
 
 def _learner(objective: str, name: str = "learning") -> Learner:
-    return Learner(config_of(objective, fold_at=0.0), TrainedModule(_net(name)), Alone())
+    return Learner(config_of(objective, fold_at=0.0), TrainedModule(_net(name)), ALONE)
 
 
 @pytest.mark.thorough
@@ -100,7 +100,7 @@ def test_statistics_do_not_depend_on_the_ranks(batch: Samples[Tensor]) -> None:
         config = config_of("supervised", fold_at=0.0, micro_batch=16)
         return Learner(config, TrainedModule(_net("normalised")), ranks)
 
-    alone = learner(Alone())
+    alone = learner(ALONE)
     assert not alone.net.learns_as_it_plays
     before = alone.exported().tensors["current.1.running_mean"].clone()
     learn(alone, [batch] * 3)
@@ -178,6 +178,6 @@ def test_an_answer_that_is_no_number_is_named(
 
 def test_an_error_in_a_gradient_is_one_line(batch: Samples[Tensor]) -> None:
     net = create_module_net("module:tests.networks.failing_modules:make?at=backward", seed=0)
-    learner = Learner(config_of("supervised", fold_at=0.0), TrainedModule(net), Alone())
+    learner = Learner(config_of("supervised", fold_at=0.0), TrainedModule(net), ALONE)
     with pytest.raises(NetworkError, match=r"its gradient fails: ValueError: no luck \(.*.py:\d+"):
         learner.step(batch, 0.5, [0.0])

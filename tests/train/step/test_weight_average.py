@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import torch
 
-from tests.train.step.alone import Alone
+from tests.train.step.alone import ALONE
 from vecchess.config import OptimiserConfig, TrainConfig
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
@@ -63,7 +63,7 @@ def test_the_average_of_a_folded_network_can_be_deployed() -> None:
 def learner_with(ema: float) -> Learner:
     torch.manual_seed(1)
     config = TrainConfig(optimiser=OptimiserConfig(ema=ema))
-    return Learner(config, SpikingNet(SIZES), Alone())
+    return Learner(config, SpikingNet(SIZES), ALONE)
 
 
 def test_the_folded_network_starts_from_the_average() -> None:

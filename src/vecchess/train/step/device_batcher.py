@@ -7,7 +7,7 @@ done all work queued before, and then finds it idle. So a step reads all its num
 
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,21 +17,11 @@ from vecchess.shapes import MAX_MOVES
 from vecchess.snn.modules.exact_sums import on_grid
 from vecchess.train.data.batch_loader import blank_rows
 from vecchess.train.data.samples import Samples
-
-
-class AllReducer(Protocol):
-    """The part of ``ranks.Ranks`` that a step needs."""
-
-    rank: int
-    world_size: int
-    device: torch.device
-
-    def all_reduce_(self, tensors: list[Tensor]) -> None:
-        """Replace each tensor by its sum over ranks."""
+from vecchess.train.distributed.ranks import Ranks
 
 
 def copy_batch(
-    config: TrainConfig, ranks: AllReducer, samples: Samples[Tensor], rows: int
+    config: TrainConfig, ranks: Ranks, samples: Samples[Tensor], rows: int
 ) -> list[Samples[Tensor]]:
     """This rank's rows on its device, in parts of ``rows``, each without move columns that none of
     its rows uses; actions as int64.
@@ -65,7 +55,7 @@ def split_rows(batch: Samples[Tensor], rows: int) -> list[Samples[Tensor]]:
     return [Samples(*part) for part in zip(*columns, strict=True)]
 
 
-def normalise(config: TrainConfig, ranks: AllReducer, batch: Samples[Tensor]) -> Samples[Tensor]:
+def normalise(config: TrainConfig, ranks: Ranks, batch: Samples[Tensor]) -> Samples[Tensor]:
     """``batch`` with weights of its policies, and advantages of mean 0 and standard deviation 1.
 
     ``has_policy`` becomes float32: 0, or the size of the whole batch over its rows with a policy,

@@ -26,8 +26,8 @@ from vecchess.snn.modules.exact_sums import on_grid
 from vecchess.snn.torch_integer import exported, from_integers
 from vecchess.train.data.batch_spec import BatchShares, part_rows
 from vecchess.train.data.samples import Samples
+from vecchess.train.distributed.ranks import Ranks
 from vecchess.train.step.device_batcher import (
-    AllReducer,
     StepMetrics,
     Stopwatch,
     copy_batch,
@@ -53,7 +53,7 @@ _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 class Learner:
     """The network in training and its optimiser."""
 
-    def __init__(self, config: TrainConfig, net: LearnedNet, ranks: AllReducer) -> None:
+    def __init__(self, config: TrainConfig, net: LearnedNet, ranks: Ranks) -> None:
         """``net`` is on the rank's device, with the same weights on every rank."""
         self.config = config
         self.net = net
