@@ -14,6 +14,7 @@ from tests.system.commands import start
 from vecchess.chess.fen import to_fens
 from vecchess.config.import_settings import EngineGamesConfig
 from vecchess.errors import ConfigError, WorkerDied
+from vecchess.importers import import_folder
 from vecchess.importers.engine_games import gather_engine_games
 from vecchess.runtime.signals import stopped_text
 from vecchess.store.manifest import Manifest
@@ -32,7 +33,7 @@ def settings(engine: str, **changes: object) -> EngineGamesConfig:
     return EngineGamesConfig.model_validate(values | changes)
 
 
-def test_games_are_seeded_and_go_on_where_they_stopped(engine, tmp_path) -> None:
+def test_games_are_seeded_and_go_on_where_they_stopped(engine, tmp_path, monkeypatch) -> None:
     facts = gather_engine_games(settings(engine), tmp_path / "whole")
     whole = read_games([tmp_path / "whole"]).by_number()
     assert (facts["games"], facts["new_games"], facts["engine"]) == (6, 6, "Alphabetical")
@@ -42,8 +43,9 @@ def test_games_are_seeded_and_go_on_where_they_stopped(engine, tmp_path) -> None
 
     gather_engine_games(settings(engine, games=2), tmp_path / "parts")
     standing = []
+    monkeypatch.setattr(import_folder, "SHARD_GAMES", 2)
     facts = gather_engine_games(
-        settings(engine, concurrency=2, shard_games=2), tmp_path / "parts", standing.append
+        settings(engine, concurrency=2), tmp_path / "parts", standing.append
     )
     assert (facts["games"], facts["new_games"]) == (6, 4)
     assert standing[-1].games == 6

@@ -16,6 +16,7 @@ from vecchess.config import GameConfig
 from vecchess.config.import_settings import EngineLabelsConfig
 from vecchess.errors import ConfigError, DataError, WorkerDied
 from vecchess.export.pgn_export import write_pgn
+from vecchess.importers import import_folder
 from vecchess.importers.import_folder import ImportFolder
 from vecchess.importers.label_games import gather_labels, labelled_plies
 from vecchess.runtime.signals import stopped_text
@@ -123,7 +124,8 @@ def test_each_position_is_asked_exactly_once(engine, place, games, tmp_path, mon
     assert labelled(parts).numbers.tolist() == [0, 1]
     asked.unlink()
     monkeypatch.delenv("POISON")
-    facts = gather_labels(settings(engine, concurrency=3, shard_games=2), [place], parts)
+    monkeypatch.setattr(import_folder, "SHARD_GAMES", 2)
+    facts = gather_labels(settings(engine, concurrency=3), [place], parts)
     assert (facts["new_games"], facts["games"]) == (4, 6)
     assert labelled(parts).digest() == whole.digest()
     assert len(asked.read_text().splitlines()) == (whole.visits[whole.offsets[2] :] > 0).sum()

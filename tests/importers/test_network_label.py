@@ -13,7 +13,7 @@ from vecchess.chess.planes import POSITION_INPUTS
 from vecchess.config import GameConfig
 from vecchess.config.import_settings import NetworkLabelsConfig
 from vecchess.errors import ConfigError, NetworkError
-from vecchess.importers import network_label
+from vecchess.importers import import_folder, network_label
 from vecchess.importers.import_folder import ImportFolder
 from vecchess.importers.label_games import labelled_plies
 from vecchess.importers.network_label import LEAST_SHARE, gather_network_labels, open_labeller
@@ -153,7 +153,8 @@ def test_each_position_is_asked_exactly_once(
     with pytest.raises(KeyboardInterrupt):
         gather_network_labels(settings(net), [place], parts)
     assert 0 < labelled(parts).num_games < 6
-    facts = gather_network_labels(settings(net, concurrency=2, shard_games=1), [place], parts)
+    monkeypatch.setattr(import_folder, "SHARD_GAMES", 1)
+    facts = gather_network_labels(settings(net, concurrency=2), [place], parts)
     assert (facts["games"], sum(asked)) == (6, (whole.visits > 0).sum())
     assert labelled(parts).digest() == whole.digest()
     assert gather_network_labels(settings(net), [place], parts)["new_games"] == 0

@@ -13,6 +13,7 @@ from vecchess.chess.rules import Termination
 from vecchess.config import GameConfig
 from vecchess.errors import ConfigError
 from vecchess.export.pgn_export import recorded_pgn, write_pgn
+from vecchess.importers import pgn_import
 from vecchess.importers.pgn_import import import_pgn
 from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords
@@ -74,11 +75,12 @@ def test_games_are_the_same(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("chess960", [False, True])
-def test_what_was_exported_comes_back(tmp_path, chess960) -> None:
+def test_what_was_exported_comes_back(tmp_path, chess960, monkeypatch) -> None:
+    monkeypatch.setattr(pgn_import, "SHARD_GAMES", 4)
     records = play(GameConfig(max_plies=60, chess960=chess960), 6)
     exported = io.StringIO()
     write_pgn(recorded_games(records, 0, chess960), exported, comments=True)
-    back = imported(tmp_path, exported.getvalue(), shard_games=4)
+    back = imported(tmp_path, exported.getvalue())
     assert len(Manifest(tmp_path / "out").entries) == 2
     assert np.array_equal(back.action, records.action)
     assert np.array_equal(back.start, records.start)
@@ -108,10 +110,11 @@ def test_every_move_is_learnt_and_nobody_judged(tmp_path) -> None:
     ],
     ids=["illegal", "blocked", "null", "two results", "result", "position", "fen", "variant"],
 )
-def test_bad_games_are_named_or_left_out(tmp_path, bad, words) -> None:
+def test_bad_games_are_named_or_left_out(tmp_path, bad, words, monkeypatch) -> None:
+    monkeypatch.setattr(pgn_import, "SHARD_GAMES", 1)
     pgn = text("0-1", MATE) + bad + text("1-0", CASTLES)
     with pytest.raises(ConfigError, match=words) as caught:
-        imported(tmp_path, pgn, shard_games=1)
+        imported(tmp_path, pgn)
     assert "games.pgn" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert {path.name for path in tmp_path.iterdir()} == {"games.pgn"}, "nothing is left"

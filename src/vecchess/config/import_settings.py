@@ -17,10 +17,6 @@ class GatherConfig(Settings):
     """Engines at a time, one game each; threads of a network."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of the random moves."""
-    shard_games: Annotated[int, Field(ge=1)] = 100
-    """Games in a shard."""
-    shard_interval_s: Annotated[float, Field(gt=0)] = 60.0
-    """Longest time in seconds that a finished game waits to be written."""
 
 
 class EngineConfig(GatherConfig):

@@ -64,7 +64,7 @@ def gather_engine_games(
     with open_import_folder(out, facts) as folder:
         recorded = set(folder.numbers().tolist())
         missing = (number for number in range(config.games or MOST_GAMES) if number not in recorded)
-        writer = ImportWriter(folder, config, config.games, on_progress)
+        writer = ImportWriter(folder, config.games, on_progress)
         make_games(missing, make_game, config, command, writer)
         return writer.facts(name)
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.config.import_settings import GatherConfig
 from vecchess.errors import ConfigError, write_error
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.retried_read import read_json
@@ -24,6 +23,9 @@ from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 
 FACTS_NAME = "gather.json"
+SHARD_GAMES = 100
+SHARD_INTERVAL_S = 60.0
+"""Longest time that a finished game waits to be written."""
 
 
 class ImportFolder:
@@ -121,15 +123,9 @@ OnImportProgress = Callable[[ImportProgress], object]
 class ImportWriter:
     """Takes finished games, and writes them when they are many or have waited long."""
 
-    def __init__(
-        self,
-        folder: ImportFolder,
-        config: GatherConfig,
-        target: int,
-        on_progress: OnImportProgress,
-    ) -> None:
+    def __init__(self, folder: ImportFolder, target: int, on_progress: OnImportProgress) -> None:
         """``target``: of the progress."""
-        self._folder, self._config, self._on_progress = folder, config, on_progress
+        self._folder, self._on_progress = folder, on_progress
         self._waiting: list[GameRecords] = []
         self._num_waiting = 0
         self._begin = self._last_write = monotonic()
@@ -148,8 +144,8 @@ class ImportWriter:
     def advance(self) -> None:
         """Write what waits if it is time, and report the progress."""
         self._progress.seconds = monotonic() - self._begin
-        is_old = monotonic() - self._last_write >= self._config.shard_interval_s
-        if self._num_waiting >= self._config.shard_games or is_old:
+        is_old = monotonic() - self._last_write >= SHARD_INTERVAL_S
+        if self._num_waiting >= SHARD_GAMES or is_old:
             self.write()
         self._on_progress(self._progress)
 

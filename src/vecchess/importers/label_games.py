@@ -55,7 +55,7 @@ def gather_labels(
         return label_game(engine, config, game, must_stop)
 
     with open_import_folder(out, config.facts(name, places)) as folder:
-        writer = ImportWriter(folder, config, count_games(places), on_progress)
+        writer = ImportWriter(folder, count_games(places), on_progress)
         unlabelled = unlabelled_games(config, places, folder, skip_bad, report_line)
         make_games(unlabelled, make_game, config, command, writer)
         return writer.facts(name)

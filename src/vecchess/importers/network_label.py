@@ -79,7 +79,7 @@ def gather_network_labels(
     name = _engine_name(labeller)
     check_places(places)
     with open_import_folder(out, config.facts(name, places)) as folder:
-        writer = ImportWriter(folder, config, count_games(places), on_progress)
+        writer = ImportWriter(folder, count_games(places), on_progress)
         unlabelled = unlabelled_games(config, places, folder, skip_bad, report_line)
         try:
             for games, plies in _batches(unlabelled, config):

@@ -51,7 +51,6 @@ def import_pgn(
     files: Sequence[Path],
     out: Path,
     skip_bad: bool = False,
-    shard_games: int = SHARD_GAMES,
     on_progress: OnPgnProgress = lambda _: None,
 ) -> ImportCounts:
     """Record the games of ``files`` in the new folder ``out``, in their order, all or none.
@@ -68,7 +67,7 @@ def import_pgn(
         out.absolute().parent.mkdir(parents=True, exist_ok=True)
     facts = {"schema": SCHEMA, "source": SOURCE}
     with whole_folder(out) as partial, open_import_folder(partial, facts) as folder:
-        _import(files, folder, skip_bad, shard_games, counts, on_progress)
+        _import(files, folder, skip_bad, counts, on_progress)
     return counts
 
 
@@ -133,15 +132,15 @@ def _imported(read: PgnGame, result: int, number: int) -> ImportedGame:
 
 
 def _import(
-    files: Sequence[Path], folder: ImportFolder, skip_bad: bool, shard_games: int,
-    counts: ImportCounts, on_progress: OnPgnProgress,
+    files: Sequence[Path], folder: ImportFolder, skip_bad: bool, counts: ImportCounts,
+    on_progress: OnPgnProgress,
 ) -> None:  # fmt: skip
     waiting: list[ImportedGame] = []
     for file in files:
         before = counts.games
         for game in finished_games(file, skip_bad, counts):
             waiting.append(game)
-            if len(waiting) == shard_games:
+            if len(waiting) == SHARD_GAMES:
                 folder.write(to_records(waiting, SOURCE))
                 waiting = []
             on_progress(counts)
