@@ -17,6 +17,10 @@ from vecchess.store.records import (
     empty_search_columns,
 )
 
+Targets = tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.uint16]]
+"""Number of moves of each labelled ply, then their action codes, ascending in a ply, and shares in
+1/TARGET_UNIT."""
+
 
 @dataclass(frozen=True)
 class PlyLabel:
@@ -31,29 +35,46 @@ class PlyLabel:
     """Action codes, ascending, and their shares in 1/TARGET_UNIT; empty: the move played."""
 
 
-def label_columns(labels: Sequence[PlyLabel | None]) -> dict[str, NDArray[Any]]:
-    """The search columns, ``win`` and ``draw`` of so many plies; None: a ply without a label.
+def label_columns(
+    num_plies: int,
+    plies: NDArray[np.int64],
+    nodes: NDArray[np.uint32] | int,
+    values: NDArray[np.floating],
+    targets: Targets,
+) -> dict[str, NDArray[Any]]:
+    """The search columns, ``win`` and ``draw`` of so many plies, of which ``plies``: int64[B],
+    ascending, have labels: the nodes, of each or of all, and win and draw, float[B, 2].
 
-    A ply with one counts as searched in full, its nodes as visits.
+    A ply with a label counts as searched in full, its nodes as visits.
     """
-    columns = empty_search_columns(len(labels))
-    win, draw = np.zeros((2, len(labels)), np.uint16)
-    for ply, label in enumerate(labels):
-        if label is not None:
-            columns["visits"][ply] = min(label.nodes, 2**32 - 1)
-            win[ply] = round(label.win * VALUE_UNIT)
-            draw[ply] = min(round(label.draw * VALUE_UNIT), VALUE_UNIT - win[ply])
-    targets = [() if label is None else label.target for label in labels]
-    pairs = np.array([pair for target in targets for pair in target], np.uint16).reshape(-1, 2)
-    offsets = offsets_of([len(target) for target in targets])
+    columns = empty_search_columns(num_plies)
+    columns["visits"][plies] = nodes
+    win, draw = np.zeros((2, num_plies), np.uint16)
+    win[plies], draws = np.rint(values * VALUE_UNIT).T
+    draw[plies] = np.minimum(draws, VALUE_UNIT - win[plies])
+    counts = np.zeros(num_plies, np.int64)
+    counts[plies], actions, shares = targets
     return columns | {
         "win": win,
         "draw": draw,
         "full": (columns["visits"] > 0).astype(np.uint8),
-        "target_offsets": offsets,
-        "target_action": pairs[:, 0].copy(),
-        "target_prob": pairs[:, 1].copy(),
+        "target_offsets": offsets_of(counts),
+        "target_action": actions,
+        "target_prob": shares,
     }
+
+
+def columns_of_labels(labels: Sequence[PlyLabel | None]) -> dict[str, NDArray[Any]]:
+    """``label_columns`` of as many plies; None: a ply without a label."""
+    given = [label for label in labels if label is not None]
+    pairs = np.array([pair for label in given for pair in label.target], np.uint16).reshape(-1, 2)
+    return label_columns(
+        len(labels),
+        np.flatnonzero([label is not None for label in labels]),
+        np.array([min(label.nodes, 2**32 - 1) for label in given], np.uint32),
+        np.array([(label.win, label.draw) for label in given], np.float64).reshape(-1, 2),
+        (np.array([len(label.target) for label in given]), pairs[:, 0].copy(), pairs[:, 1].copy()),
+    )
 
 
 @dataclass
@@ -101,7 +122,7 @@ def to_records(games: list[ImportedGame], source: str) -> GameRecords:
     offsets = offsets_of([len(game.actions) for game in games])
     labels = [label for game in games for label in game.labels or [None] * len(game.actions)]
     probs = [prob for game in games for prob in game.probs or [1.0] * len(game.actions)]
-    columns = label_columns(labels) | empty_fingerprint_columns(len(games), len(labels))
+    columns = columns_of_labels(labels) | empty_fingerprint_columns(len(games), len(labels))
     return GameRecords(
         numbers=np.array([game.number for game in games], np.int64),
         start=np.stack([game.start for game in games]),

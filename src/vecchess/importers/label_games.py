@@ -22,7 +22,7 @@ from vecchess.importers.import_folder import (
     OnImportProgress,
     open_import_folder,
 )
-from vecchess.importers.imported_game import PlyLabel, label_columns
+from vecchess.importers.imported_game import PlyLabel, columns_of_labels
 from vecchess.importers.recorded_places import check_places, count_games, recorded_games
 from vecchess.rng import random_word
 from vecchess.runtime.engines.engine_pipe import EngineFailed, EngineFault
@@ -102,5 +102,5 @@ def label_game(
                 reason = f"game {number}, ply {ply}: it gives no score"
                 raise EngineFailed(EngineFault.ILLEGAL_MOVE, reason)
         board.push(to_chess_move(board, move))
-    columns: dict[str, Any] = label_columns(labels) | empty_fingerprint_columns(1, len(labels))
+    columns: dict[str, Any] = columns_of_labels(labels) | empty_fingerprint_columns(1, len(labels))
     return replace(game, steps=np.zeros(len(labels), np.uint8), **columns)

@@ -17,22 +17,16 @@ from numpy.typing import NDArray
 from vecchess.config.import_settings import NetworkLabelsConfig
 from vecchess.errors import ConfigError
 from vecchess.importers.import_folder import ImportWriter, OnImportProgress, open_import_folder
+from vecchess.importers.imported_game import Targets, label_columns
 from vecchess.importers.label_games import labelled_plies, unlabelled_games
 from vecchess.importers.recorded_places import check_places, count_games
 from vecchess.inference.open_network import OpenNetwork, open_network
 from vecchess.inference.playable_net import Lc0Net
 from vecchess.inference.requests import Requests
 from vecchess.inference.source import Source, find
-from vecchess.ragged import offsets_of
 from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.shapes import TARGET_UNIT
-from vecchess.store.records import (
-    VALUE_UNIT,
-    GameRecords,
-    concatenate,
-    empty_fingerprint_columns,
-    empty_search_columns,
-)
+from vecchess.store.records import GameRecords, concatenate, empty_fingerprint_columns
 from vecchess.store.replay_positions import replay_positions
 
 LEAST_SHARE = 0.001
@@ -115,29 +109,14 @@ def label_plies(labeller: OpenNetwork, games: GameRecords, plies: NDArray[np.int
     """
     requests = replay_positions(games, plies, labeller.num_planes).requests
     policy, outcomes = labeller.answer(requests)
-    num_plies = len(games.action)
-    columns: dict[str, Any] = empty_search_columns(num_plies)
-    columns["visits"][plies] = columns["full"][plies] = 1
-    win, draw = np.zeros((2, num_plies), np.uint16)
-    win[plies], draws = np.rint(outcomes[:, :2] * VALUE_UNIT).T
-    draw[plies] = np.minimum(draws, VALUE_UNIT - win[plies])
-    counts = np.zeros(num_plies, np.int64)
-    counts[plies], actions, shares = _targets(requests, policy)
+    num_plies, targets = len(games.action), _targets(requests, policy)
+    columns: dict[str, Any] = label_columns(num_plies, plies, 1, outcomes[:, :2], targets)
     columns |= empty_fingerprint_columns(games.num_games, num_plies)
-    columns |= {
-        "win": win,
-        "draw": draw,
-        "target_offsets": offsets_of(counts),
-        "target_action": actions,
-        "target_prob": shares,
-    }
     return replace(games, steps=np.zeros(num_plies, np.uint8), **columns)
 
 
-def _targets(
-    requests: Requests, policy: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.uint16]]:
-    """Number of moves of each row, then their action codes, ascending in a row, and shares."""
+def _targets(requests: Requests, policy: NDArray[np.float64]) -> Targets:
+    """The moves of each row with LEAST_SHARE or more."""
     rows, places = np.nonzero(policy >= LEAST_SHARE)
     actions = requests.legal[rows, places]
     order = np.lexsort((actions, rows))
