@@ -78,15 +78,9 @@ class HiddenStateNetwork(nn.Module, ABC):
 
         loop: the attribute of ``net`` that holds the number of steps of its own loop, where it has
         one. sequence: ``net`` takes float32[T, S, P, 8, 8]; it is given one step. The rest as in
-        ``StepModule``. Raises NetworkError where there is no state to show, or ``time_steps`` is no
-        whole number.
+        ``StepModule``. Raises NetworkError where there is no state to show.
         """
         super().__init__()
-        if not isinstance(time_steps, int):
-            raise NetworkError(
-                f"time_steps is {time_steps!r}, a {type(time_steps).__name__}: settings are texts, "
-                "int(...) makes numbers of them"
-            )
         self.net, self.time_steps, self.num_planes = net, time_steps, num_planes
         self.readout, self.exit_rule, self._read = readout, exit_rule, read
         self.sequence, self._rows = sequence, None
