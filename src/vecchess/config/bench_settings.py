@@ -16,6 +16,10 @@ class BenchConfig(Settings):
     """Cores this process is kept to; 0: all."""
     seed: Annotated[int, Field(ge=0, lt=1 << 62)] = 0
     """Seed of a new network and of the positions."""
+    gpus: str = "auto"
+    """The device: auto, cpu, or a GPU's number."""
+    backend: BackendName = "auto"
+    """Backend of the network, as for "vecchess selfplay"."""
 
 
 class ThroughputBench(SelfplayConfig):
@@ -35,10 +39,6 @@ class InferenceBench(BenchConfig):
     net: str = "small"
     """Network file, default, tiny, small, base, large, sizes (.toml), or "module:...".
     """
-    gpus: str = "auto"
-    """The device: auto, cpu, or a GPU's number."""
-    backend: BackendName = "auto"
-    """Backend of our engines, as for "vecchess selfplay"."""
     slots: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     """Positions in the network at a time; 0: by the device."""
     positions: Annotated[int, Field(ge=0, le=1 << 22)] = 0
@@ -62,10 +62,6 @@ class SearchBench(BenchConfig):
     """Positions searched at a time."""
     net: str = CONSTANT_NET
     """Network file, default, preset, constant or material."""
-    gpus: str = "auto"
-    """The device: auto, cpu, or a GPU's number."""
-    backend: BackendName = "auto"
-    """Backend of the network, as for "vecchess selfplay"."""
     slots: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     """Positions in the network at a time; 0: by device and network."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
