@@ -10,9 +10,10 @@ import pytest
 
 from tests.system.commands import inside, last_json, start
 from vecchess.bench import training_plan
-from vecchess.bench.training_plan import TrainingPlan
+from vecchess.bench.training_plan import TrainingPlan, plan_training
 from vecchess.bench.training_speed import FLOAT, FOLDED, LearningSpeed, Speed
 from vecchess.config import TrainConfig
+from vecchess.errors import ConfigError, VecchessError
 from vecchess.runtime.cost_meter import Cost
 from vecchess.runtime.devices import CPU
 
@@ -127,6 +128,22 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         assert done.returncode == 2, options
         assert part in done.stderr.splitlines()[-1]
         assert done.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["games.pgn", "games.PGN", "games.pgn.zst", "games.pgn.gz"])
+def test_pgn_files_are_to_be_gathered_first(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("1. e4 *")
+    config = {"objective": "supervised", "data": [tmp_path / name], "gpus": "cpu"}
+    with pytest.raises(ConfigError, match="vecchess gather pgn"):
+        plan_training(TrainConfig.model_validate(config), print)
+
+
+def test_a_folder_named_like_a_pgn_file_is_one_of_shards(tmp_path: Path) -> None:
+    (place := tmp_path / "games.pgn").mkdir()
+    config = {"objective": "supervised", "data": [place], "gpus": "cpu"}
+    with pytest.raises(VecchessError) as caught:
+        plan_training(TrainConfig.model_validate(config), lambda line: None)
+    assert "vecchess gather pgn" not in str(caught.value)
 
 
 @pytest.mark.slow

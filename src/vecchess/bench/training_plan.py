@@ -20,6 +20,7 @@ from vecchess.bench.training_speed import (
 )
 from vecchess.config import TrainConfig
 from vecchess.errors import ConfigError
+from vecchess.importers.pgn_import import is_pgn
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.cost_meter import Cost
 from vecchess.runtime.devices import Device, parse_gpus
@@ -153,7 +154,7 @@ def plan_training(config: TrainConfig, report_line: ReportLine) -> TrainingPlan:
         report_line(line)
     if config.objective == "supervised":
         for place in config.data:
-            if place.suffix.lower() == ".pgn":
+            if is_pgn(place):
                 raise ConfigError(
                     f"{place}: a plan counts the positions of recorded games; make some of the PGN "
                     f"file first: vecchess gather pgn {place} --out FOLDER, then --data FOLDER"
