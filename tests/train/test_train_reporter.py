@@ -41,7 +41,7 @@ def test_skipped_updates_are_counted_and_named() -> None:
 
 def test_a_stopped_iteration_counts_what_it_learnt() -> None:
     console = Console(file=(out := StringIO()), width=200)
-    reporter = TrainReporter(TrainConfig(batch_size=64), console, False, None)
+    reporter = TrainReporter(TrainConfig(batch_size=64), console, False, None, MagicMock())
     plan = IterationPlan(9, lambda step: step, 100)  # type: ignore[arg-type]
     with reporter.display_learning(plan, first=2) as learning:
         for step in (3, 4):
@@ -75,5 +75,5 @@ def test_the_status_names_the_newest_network() -> None:
     status = MagicMock()
     name = "b-s256-d1"
     net = PublishedNet(name, Path("nets") / f"{name}.safetensors", "ab" * 32)
-    TrainReporter(TrainConfig(), None, True, status).log_publish(net)
+    TrainReporter(TrainConfig(), None, True, status, MagicMock()).log_publish(net)
     status.update.assert_called_once_with(net=f"{name}.safetensors")

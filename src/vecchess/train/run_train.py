@@ -423,7 +423,7 @@ def _summary(trainer: Trainer, folder: Path) -> dict[str, Any]:
         "sha256": net.sha256,
         "folded": trainer.learner.net.folded,
         "matches": progress.matches,
-        "cost": trainer.reporter.cost.facts() if trainer.reporter.cost else None,
+        "cost": trainer.reporter.cost.facts(),
         "stopped_by": stop.reason,
         "exit_code": exit_code(stop.reason),
     }

@@ -109,10 +109,9 @@ class TrainReporter:
         console: Console | None,
         quiet: bool,
         status: StatusWriter | None,
-        cost: RunCost | None = None,
+        cost: RunCost,
     ) -> None:
-        """``console`` is None on ranks that print nothing, ``status`` on ranks without one, and
-        ``cost`` where it is not measured."""
+        """``console`` is None on ranks that print nothing, ``status`` on ranks without one."""
         self.config, self.status, self.cost = config, status, cost
         self.log: MetricsLog | None = None
         """Where metrics go; None on ranks that write none."""
@@ -210,16 +209,14 @@ class TrainReporter:
 
     def share_cost(self, ranks: Ranks) -> None:
         """Let machine 0 know what the run has cost on the others; all ranks call it."""
-        own = self.cost.session() if self.cost is not None and ranks.is_local_main else {}
+        own = self.cost.session() if ranks.is_local_main else {}
         _, *others = ranks.gather_object(own)
-        if self.cost is not None and ranks.is_main:
+        if ranks.is_main:
             self.cost.set_others([each for each in others if each])
 
     def log_publish(self, net: PublishedNet) -> None:
         """Log a network that was published, what the run has cost so far, and its memory."""
-        facts: dict[str, Any] = {"cost": None, "memory_bytes": None}
-        if self.cost is not None:
-            facts = {"cost": self.cost.facts(), "memory_bytes": self.cost.memory_bytes()}
+        facts = {"cost": self.cost.facts(), "memory_bytes": self.cost.memory_bytes()}
         if self.status is not None:
             self.status.update(net=net.file.name)
         self._write("publish", {"net": net.name, "sha256": net.sha256} | facts)

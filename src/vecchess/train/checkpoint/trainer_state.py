@@ -99,8 +99,8 @@ class TrainerState:
         self._folder.save(file, data)
         self._saved = asdict(progress)
 
-    def restore(self) -> bool:
-        """Set all ranks back to the newest checkpoint; False where there is none.
+    def restore(self) -> None:
+        """Set all ranks back to the newest checkpoint, if there is one.
 
         Raises ConfigError where it is of another network, DataError where it is damaged.
         """
@@ -108,14 +108,13 @@ class TrainerState:
         data = self._folder.latest(self._trainer.reporter.report_line) if self._folder else None
         data = ranks.broadcast_bytes(data or b"")
         if not data:
-            return False
+            return
         tensors, values, facts = read_state(data)
         try:
             self._require_time_steps(facts["net"]["time_steps"])
             self._distribute(tensors, values)
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"the checkpoint's state is damaged: {clip_line(error)}") from None
-        return True
 
     def _require_time_steps(self, given: object) -> None:
         """Refuse a state of another T, which fits the weights: presets had four steps once."""
