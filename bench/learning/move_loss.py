@@ -80,7 +80,7 @@ def main() -> None:
     options = parser.parse_args()
     suite = ChosenMoves(options.positions)
     results = list(run_suite(options.players, suite, MatchConfig()))
-    boards = [to_board(position, chess960=False) for position in suite.games.starts]
+    boards = [to_board(position, chess960=False) for position in suite.best_moves.positions]
     with chess.engine.SimpleEngine.popen_uci(options.stockfish) as engine:
         judge = Judge(engine, options.nodes)
         best = worths(judge, boards, suite.best)
