@@ -111,7 +111,7 @@ def test_searches_find_the_same(node: NodeEngine, network: OpenNetwork, sims: in
         place = position_reached(game["start"], game["moves"])
         found: list[Line] = []
         results = ours.run(
-            place.position, place.keys, place.past,
+            place.positions, place.keys, place.past,
             finished=lambda done, _, found=found: found.extend(best_lines(done.forest, 0, 3)),
         )  # fmt: skip
         board = read_game(game["start"], game["moves"]).board

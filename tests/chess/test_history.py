@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from tests.chess.walks import boards, men_before, to_code
 from tests.kernels import exposed, size
 from vecchess.chess.fen import from_board, from_fens
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.history import (
     REPEATED_SHIFT,
     clear_past,
     copy_past,
     mix_past,
     no_past,
-    push_positions,
 )
 from vecchess.chess.make import make
 from vecchess.chess.movegen import legal_moves
@@ -38,19 +38,18 @@ pytestmark = pytest.mark.plain
 def walked() -> tuple[list[chess.Board], NDArray[np.uint64], NDArray[np.uint64]]:
     """Boards of random games with their move stacks; the same made by us, and their pasts."""
     seen, positions, pasts = [], [], []
-    position, past = from_fens([chess.STARTING_FEN]), no_past(1)
-    for board in boards(size(1200, 500), 12):
-        if board.move_stack:
+    num, only, game = size(1200, 500), np.zeros(1, np.int64), None
+    for board in boards(num, 12):
+        if game is not None and board.move_stack:
             last = board.pop()
             code = to_code(board, last)
             board.push(last)
-            push_positions(position, past, np.zeros(1, np.int64), 0)
-            position = make(position, [code])
+            game.play(only, np.array([code], np.uint16))
         else:
-            position, past = from_board(board)[None], no_past(1)
+            game = Games.at(from_board(board)[None], num)
         seen.append(board.copy())
-        positions.append(position)
-        pasts.append(past.copy())
+        positions.append(game.positions.copy())
+        pasts.append(game.past.copy())
     return seen, np.concatenate(positions), np.concatenate(pasts)
 
 
@@ -81,14 +80,13 @@ def test_the_walk_meets_what_is_special(walked) -> None:
 def test_a_game_that_begins_anywhere_has_no_past_before_it() -> None:
     """Plies count from wherever the FEN says: rows of a ring are found all the same."""
     for fen in (chess.STARTING_FEN, "r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 3 1234"):
-        position, past, board = from_fens([fen]), no_past(1), chess.Board(fen)
-        assert not encode_planes(position, 0, past, num_planes(8))[0, NUM_PLANES:].any()
+        game, board = Games.at(from_fens([fen]), 10), chess.Board(fen)
+        assert not encode_planes(game.positions, 0, game.past, num_planes(8))[0, NUM_PLANES:].any()
         for _ in range(9):
             move = next(iter(board.legal_moves))
-            push_positions(position, past, np.zeros(1, np.int64), 0)
-            position = make(position, [to_code(board, move)])
+            game.play(np.zeros(1, np.int64), np.array([to_code(board, move)], np.uint16))
             board.push(move)
-            planes = encode_planes(position, 0, past, num_planes(8))[0, NUM_PLANES:]
+            planes = encode_planes(game.positions, 0, game.past, num_planes(8))[0, NUM_PLANES:]
             assert planes.tolist() == men_before(board, 8)
 
 

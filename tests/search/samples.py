@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.fen import from_board
-from vecchess.chess.history import no_past, push_positions
-from vecchess.chess.position import CLOCK_MASK, position_keys
+from vecchess.chess.history import no_past
+from vecchess.chess.position import CLOCK_MASK, PLY_SHIFT, position_keys
 from vecchess.chess.rules import KEY_HISTORY
 from vecchess.chess.sample import random_positions
 
@@ -42,7 +42,7 @@ def pasts(num: int, seed: int) -> NDArray[np.uint64]:
     past = no_past(num)
     for index, game in enumerate(_games(num, seed)):
         for position in game[-8:-1]:
-            push_positions(position[None], past, np.array([index]), 0)
+            past[index, (int(position[7]) >> PLY_SHIFT) % 8] = position
     return past
 
 

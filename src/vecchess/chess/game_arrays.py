@@ -1,4 +1,5 @@
-"""Games as arrays, one a row, and the step of one game by a move, for matches and environments.
+"""Games as arrays, one a row, and the step of one game by a move: for matches, environments,
+engines and analysis.
 
 Kernels get a ``GamesRecord``, ``games``, and the number of a row, ``game``. Rows depend on no
 other. ``moves`` is the address of room for a list of moves, ``uint16[MOVE_BUFFER]``.
@@ -22,7 +23,14 @@ from vecchess.chess.history import (
 from vecchess.chess.make import make_move
 from vecchess.chess.movegen import MOVE_BUFFER, generate_moves
 from vecchess.chess.position import COLOUR_SHIFT, COUNTERS, POSITION_BYTES, Positions, ply_of
-from vecchess.chess.rules import KEY_HISTORY, KEYS_BYTES, Termination, push_key, termination_of
+from vecchess.chess.rules import (
+    KEY_HISTORY,
+    KEYS_BYTES,
+    NO_PLY_CAP,
+    Termination,
+    push_key,
+    termination_of,
+)
 from vecchess.jit import inline, kernel, part
 from vecchess.memory_layout import I32, I64, U8, U16, Array, Record
 from vecchess.shapes import MAX_MOVES, POSITION_WORDS
@@ -83,7 +91,7 @@ class Games(NamedTuple):
         """Games that begin at ``starts``, uint64[G, 8], and are drawn after ``max_plies``."""
         games = cls.empty(len(starts), has_past=True, kept_plies=max_plies)
         games.positions[:] = games.begun[:] = starts
-        games._run(_look_at_rows, np.arange(len(starts)))
+        games.look(np.arange(len(starts)))
         return games
 
     @property
@@ -117,12 +125,18 @@ class Games(NamedTuple):
     def play(self, games: NDArray[np.int64], moves: NDArray[np.uint16]) -> None:
         """Make one legal move in each of ``games``, int64[K], and note whether it ends the game.
 
-        Of games that keep their moves, as those of ``at``.
+        Games that keep their moves, as those of ``at``, are drawn where the room for them ends.
         """
         self._run(_play_rows, games, np.asarray(moves, np.uint16))
 
+    def look(self, games: NDArray[np.int64]) -> None:
+        """Note new positions of ``games``, int64[K], in their histories, what is legal there, and
+        whether the games are over."""
+        self._run(_look_at_rows, games)
+
     def _run(self, step: Any, games: NDArray[np.int64], *arguments: Any) -> None:
-        record, moves = games_record(self, self.moves.shape[1]), np.zeros(MOVE_BUFFER, np.uint16)
+        max_plies = self.moves.shape[1] or NO_PLY_CAP
+        record, moves = games_record(self, max_plies), np.zeros(MOVE_BUFFER, np.uint16)
         step(record.ctypes.data, np.asarray(games, np.int64), *arguments, moves.ctypes.data)
 
 

@@ -12,14 +12,12 @@ in its game.
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from vecchess.chess.bitboards.bits import load, store
 from vecchess.chess.position import (
     COUNTERS,
-    PLY_SHIFT,
     POSITION_BYTES,
-    Positions,
     board_hash,
     copy_position,
     ply_of,
@@ -54,19 +52,6 @@ def checked_past(past: Pasts, num_games: int) -> Pasts:
         found = f"{past.dtype}{list(past.shape)}"
         raise ValueError(f"the past must be uint64{list(wanted)}, not {found}")
     return np.ascontiguousarray(past)
-
-
-def push_positions(
-    positions: Positions, past: Pasts, games: NDArray[np.int64], repetitions: ArrayLike
-) -> None:
-    """Add ``positions``, ``uint64[K, 8]``, which moves are about to leave, in rows ``games``.
-
-    Those with ``repetitions``, int[K] or one for all, are marked.
-    """
-    plies = (positions[:, COUNTERS] >> _U(PLY_SHIFT)) % _U(MOST_POSITIONS)
-    marked = positions.copy()
-    marked[:, COUNTERS] |= (np.asarray(repetitions) > 0).astype(np.uint64) << _U(REPEATED_SHIFT)
-    past[games, plies.astype(np.int64)] = marked
 
 
 @inline

@@ -18,8 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from vecchess.chess.bitboards.bits import load, popcount, store
 from vecchess.chess.movegen import count_moves
 from vecchess.chess.position import (
-    CLOCK_MASK,
-    COUNTERS,
     DIAGONAL,
     KNIGHTS,
     ORTHOGONAL,
@@ -30,7 +28,6 @@ from vecchess.chess.position import (
     clock_of,
     ply_of,
     position_key,
-    position_keys,
 )  # fmt: skip
 from vecchess.jit import inline, kernel
 
@@ -85,16 +82,6 @@ def checked_keys(keys: NDArray[np.uint64], num_games: int) -> NDArray[np.uint64]
         found = f"{keys.dtype}{list(keys.shape)}"
         raise ValueError(f"keys must be uint64[{num_games}, {KEY_HISTORY}], not {found}")
     return np.ascontiguousarray(keys)
-
-
-def note_position(position: Positions, keys: NDArray[np.uint64]) -> int:
-    """Add a position, ``uint64[1, 8]``, to its history, ``uint64[1, 102]``; returns how often it
-    occurred before. Beyond clock 100 as ``push_key``."""
-    clock = int(position[0, COUNTERS]) & CLOCK_MASK
-    if clock > FIFTY_MOVES_PLIES:
-        return 0
-    keys[0, clock] = position_keys(position)[0]
-    return int(np.count_nonzero(keys[0, :clock] == keys[0, clock]))
 
 
 @inline

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.action import moves_to_actions
-from vecchess.chess.history import Pasts, push_positions
-from vecchess.chess.make import make
+from vecchess.chess.history import Pasts
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.chess.position import CLOCK_MASK, COUNTERS
-from vecchess.chess.rules import FIFTY_MOVES_PLIES, note_position
+from vecchess.chess.rules import FIFTY_MOVES_PLIES
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.search.forest import Records
@@ -59,7 +58,6 @@ class GameSearch(TreeDriver):
         self.stale_after = STALE
         """Simulations without a new node after which a search is over."""
         self._sims, self._is_ended = 0, True
-        self._repetitions = 0
         self._num_nodes = self._grown_at = 0
 
     @property
@@ -111,20 +109,16 @@ class GameSearch(TreeDriver):
         self.positions[0, COUNTERS] = position[COUNTERS] & ~_CLOCK | np.uint64(clock)
         self.keys[:] = 0 if keys is None else keys
         self.past[:] = 0 if past is None else past
-        self._repetitions = note_position(self.positions, self.keys)
+        self.games.look(_TREE)
 
     def play(self, move: int) -> None:
         """Make a legal move (mover's view) on the board; the tree below it is kept."""
         action = int(moves_to_actions([move])[0])
-        push_positions(self.positions, self.past, _TREE, self._repetitions)
-        position = make(self.positions, [move])
+        self.games.play(_TREE, np.array([move], np.uint16))
         if self._has_root:
             self._follow(action)
-        if int(position[0, COUNTERS] & _CLOCK) > FIFTY_MOVES_PLIES:
-            self.set_up(position[0])
-            return
-        self.positions[:] = position
-        self._repetitions = note_position(self.positions, self.keys)
+        if int(self.positions[0, COUNTERS] & _CLOCK) > FIFTY_MOVES_PLIES:
+            self.set_up(self.position)
 
     def forget(self) -> None:
         """Drop the tree."""

@@ -5,10 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vecchess.chess.history import no_past
+from vecchess.chess.game_arrays import Games
 from vecchess.chess.planes import NUM_PLANES
-from vecchess.chess.position import Positions
-from vecchess.chess.rules import KEY_HISTORY
 from vecchess.config import TreeConfig
 from vecchess.inference.backend import Backend
 from vecchess.inference.engine import SlotEngine
@@ -19,7 +17,6 @@ from vecchess.search.kernels.evaluation_cache import EvaluationCache
 from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.layout import DecisionRecord
 from vecchess.search.tree_memory import TreeLimits
-from vecchess.shapes import POSITION_WORDS
 
 Trees = NDArray[np.int64]
 """int64[B]: numbers of trees."""
@@ -31,8 +28,7 @@ class TreeDriver:
     A search is ``begin_trees``, then ``advance(compute())`` until the tree is over. Not
     thread-safe; but ``compute`` leaves the trees alone, so another thread may read them meanwhile.
 
-    positions: uint64[G, 8], keys: uint64[G, 102] and past: uint64[G, 8, 8] are the boards, their
-    histories and the positions before them.
+    games: Games, a row for each tree, whose positions are the boards, with keys and past.
     """
 
     def __init__(
@@ -53,10 +49,8 @@ class TreeDriver:
         """
         self.requests = Requests.empty(num_trees * lanes, num_planes)
         self.engine = SlotEngine(backend, self.requests)
-        self.positions: Positions = np.zeros((num_trees, POSITION_WORDS), np.uint64)
-        self.keys: NDArray[np.uint64] = np.zeros((num_trees, KEY_HISTORY), np.uint64)
-        self.past = no_past(num_trees)
-        boards = (self.positions, self.keys, self.past)
+        self.games = Games.empty(num_trees, has_past=True)
+        self.positions, self.keys, self.past = boards = self.games[:3]
         scales = (backend.policy_scale, backend.value_scale)
         self.forest = Forest(
             config, limits, boards, self.requests, scales, seed, lanes, cache, tablebase

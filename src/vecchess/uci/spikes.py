@@ -56,8 +56,8 @@ def trace_spikes(words: Sequence[str], net: str) -> dict[str, Any]:
         raise ConfigError(f"{asked.moves[played]} (move {played + 1}) is not legal")
     tracer, num_planes, neuron = _tracer(net)
     fen = game.start.shredder_fen(en_passant="fen")
-    place = position_reached(fen, [move.uci() for move in game.moves])
-    question = request_at(place, num_planes)
+    reached = position_reached(fen, [move.uci() for move in game.moves])
+    question = request_at(reached, num_planes)
     seen = tracer.look(question)
     return {
         "neuron": neuron,
