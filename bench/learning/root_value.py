@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from vecchess.bench.search import open_evaluator
 from vecchess.chess.sample import random_games
 from vecchess.config import TreeConfig
-from vecchess.search.batch_search import BatchSearch, SearchResults
+from vecchess.search.batch_search import BatchSearch
 from vecchess.search.tree.layout import UNIT
 
 DECIDED = 0.9
@@ -42,24 +42,25 @@ def main() -> None:
 
 def _search(options: argparse.Namespace, method: str, sims: int) -> dict[str, Values]:
     """float64[G] each: values of G searches, by the names above."""
-    found: dict[str, Values] = {}
-
-    def read(search: BatchSearch, results: SearchResults) -> None:
-        roots = search.forest.nodes[search.forest.trees["root"][: options.games]]
-        found["mean"] = roots["value_sum"] / (roots["visits"].astype(np.int64) * UNIT)
-        chosen = np.repeat(results.action, np.diff(results.edge_offsets)) == results.edge_action
-        found["chosen"] = results.edge_q[chosen].astype(np.float64)
-        found["recorded"] = (2 * results.win + results.draw) / UNIT - 1
-
     config = TreeConfig.model_validate({"search": method, "sims": sims})
     evaluator = open_evaluator(options.net, options.games, options.gpus, seed=options.seed)
     search = BatchSearch(config, evaluator.backend, options.games, num_planes=evaluator.num_planes)
     positions, past = random_games(options.games, options.seed)
-    search.run(
-        positions, past=past, seed=options.seed, numbers=np.arange(options.games),
-        temperature=1.0, explore=method == "gumbel", finished=read,
+    trees = np.arange(options.games)
+    search.begin(
+        trees, positions, past=past, seed=options.seed, numbers=trees, temperature=1.0,
+        explore=method == "gumbel",
     )  # fmt: skip
-    return found
+    while not search.is_idle:
+        search.step()
+    results = search.results(trees)
+    roots = search.forest.nodes[search.forest.trees["root"]]
+    chosen = np.repeat(results.action, np.diff(results.edge_offsets)) == results.edge_action
+    return {
+        "mean": roots["value_sum"] / (roots["visits"].astype(np.int64) * UNIT),
+        "chosen": results.edge_q[chosen].astype(np.float64),
+        "recorded": (2 * results.win + results.draw) / UNIT - 1,
+    }
 
 
 def _options() -> argparse.Namespace:

@@ -23,8 +23,8 @@ from vecchess.chess.uci_moves import uci_to_move
 from vecchess.config import AnalyseConfig, SearchConfig, TreeConfig, build
 from vecchess.errors import ConfigError
 from vecchess.inference.builtin import MaterialBackend
-from vecchess.search.batch_search import BatchSearch, SearchResults
-from vecchess.search.principal_variations import Line, best_lines, root_estimate
+from vecchess.search.batch_search import BatchSearch
+from vecchess.search.principal_variations import best_lines, root_estimate
 from vecchess.shapes import MAX_MOVES
 
 SYZYGY = Path(__file__).parents[1] / "data" / "syzygy"
@@ -242,19 +242,17 @@ def test_a_network_that_sees_the_game(tmp_path: Path) -> None:
 def test_lines_are_the_edges_of_the_trees(search: str) -> None:
     num, config = 6, TreeConfig(search=search, sims=120)  # type: ignore[arg-type]
     batch = BatchSearch(config, MaterialBackend(8, MATERIAL_WEIGHTS), num, lanes=3)
-    positions = random_positions(num, 5)
-    seen: list[list[Line]] = []
-
-    def finished(search: BatchSearch, results: SearchResults) -> None:
-        seen.extend(best_lines(search.forest, tree, MAX_MOVES) for tree in range(num))
-        for tree in range(num):
-            assert search.forest.root(tree)["visits"] == results.visits[tree] + 1
-            outlook = root_estimate(search.forest, tree)
-            assert outlook.win == pytest.approx(results.win[tree] / 2**24, abs=1e-6)
-            assert outlook.draw == pytest.approx(results.draw[tree] / 2**24, abs=1e-6)
-
-    results = batch.run(positions, finished=finished)
-    for tree, lines in enumerate(seen):
+    positions, trees = random_positions(num, 5), np.arange(num)
+    batch.begin(trees, positions)
+    while not batch.is_idle:
+        batch.step()
+    results = batch.results(trees)
+    for tree in range(num):
+        assert batch.forest.root(tree)["visits"] == results.visits[tree] + 1
+        outlook = root_estimate(batch.forest, tree)
+        assert outlook.win == pytest.approx(results.win[tree] / 2**24, abs=1e-6)
+        assert outlook.draw == pytest.approx(results.draw[tree] / 2**24, abs=1e-6)
+        lines = best_lines(batch.forest, tree, MAX_MOVES)
         edges = slice(*results.edge_offsets[tree : tree + 2])
         names = ("edge_action", "edge_visits", "edge_q", "edge_prior")
         rows = zip(*(getattr(results, name)[edges].tolist() for name in names), strict=True)
@@ -263,6 +261,7 @@ def test_lines_are_the_edges_of_the_trees(search: str) -> None:
         for line in lines:
             value = float(np.float32(line.estimate.value))
             assert (line.visits, value, line.prior) == expected[line.actions[0]]
+    batch.free(trees)
     again = batch.run(positions)
     assert np.array_equal(again.action, results.action)
     assert np.array_equal(again.edge_visits, results.edge_visits)

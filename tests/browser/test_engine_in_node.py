@@ -28,7 +28,7 @@ from vecchess.errors import ConfigError
 from vecchess.inference.engine import answer_all
 from vecchess.inference.open_network import OpenNetwork, open_network
 from vecchess.search.batch_search import BatchSearch
-from vecchess.search.principal_variations import Line, best_lines
+from vecchess.search.principal_variations import best_lines
 from vecchess.uci.spikes import trace_spikes
 
 Game = dict[str, Any]
@@ -108,12 +108,12 @@ def test_searches_find_the_same(node: NodeEngine, network: OpenNetwork, sims: in
     ours = BatchSearch(tree, network.backend, 1, num_planes=network.num_planes)
     answers = node.all_of("policy", "search", games=games, sims=sims)
     for game, seen in zip(games, answers, strict=True):
-        place = position_reached(game["start"], game["moves"])
-        found: list[Line] = []
-        results = ours.run(
-            place.positions, place.keys, place.past,
-            finished=lambda done, _, found=found: found.extend(best_lines(done.forest, 0, 3)),
-        )  # fmt: skip
+        reached, tree = position_reached(game["start"], game["moves"]), np.zeros(1, np.int64)
+        ours.begin(tree, reached.positions, reached.keys, reached.past)
+        while not ours.is_idle:
+            ours.step()
+        results, found = ours.results(tree), best_lines(ours.forest, 0, 3)
+        ours.free(tree)
         board = read_game(game["start"], game["moves"]).board
         white = board.turn
         move = chess.Move(seen["move"]["from"], seen["move"]["to"])

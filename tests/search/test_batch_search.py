@@ -200,19 +200,6 @@ def test_positions_of_finished_games_are_refused() -> None:
     assert search.run(from_fens(["8/8/8/8/8/7R/8/K1k5 w - - 98 90"])).visits[0] > 0
 
 
-def test_a_run_that_was_broken_off_is_not_gone_on_with() -> None:
-    search = BatchSearch(TreeConfig(search="puct", sims=40), TableBackend(4), 1)
-    positions, _ = samples(1, 4)
-
-    def fail(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        search.run(positions, finished=fail)
-    with pytest.raises(RuntimeError, match="an error ended an earlier run"):
-        search.run(positions)
-
-
 def test_root_value_and_policy_add_up() -> None:
     positions, keys = samples(20, 2)
     config = TreeConfig(search="gumbel", sims=16, draw_score=-0.4)
@@ -226,20 +213,18 @@ def test_root_value_and_policy_add_up() -> None:
 def test_a_gumbel_search_records_the_value_of_what_it_found() -> None:
     """The mean of all simulations counts the candidates that were dropped: far too low."""
     positions, past = random_games(96, 5)
-    mean = np.zeros(len(positions))
-
-    def read_mean(search: BatchSearch, _: SearchResults) -> None:
-        roots = search.forest.nodes[search.forest.trees["root"]]
-        mean[:] = roots["value_sum"] / (roots["visits"].astype(np.int64) * UNIT)
-
-    values = {}
+    trees, values = np.arange(len(positions)), {}
     for method, sims in (("puct", 400), ("gumbel", 16)):
         config = TreeConfig(search=method, sims=sims, considered=16)  # type: ignore[arg-type]
         search = BatchSearch(config, MaterialBackend(96, MATERIAL_WEIGHTS), len(positions))
-        found = search.run(
-            positions, past=past, numbers=np.arange(96), temperature=1.0,
-            explore=method == "gumbel", finished=read_mean,
+        search.begin(
+            trees, positions, past=past, numbers=trees, temperature=1.0,
+            explore=method == "gumbel",
         )  # fmt: skip
+        while not search.is_idle:
+            search.step()
+        found, roots = search.results(trees), search.forest.nodes[search.forest.trees["root"]]
+        mean = roots["value_sum"] / (roots["visits"].astype(np.int64) * UNIT)
         values[method] = (2 * found.win + found.draw) / UNIT - 1
         if method == "puct":
             is_proven = np.isin(found.win, (0, UNIT)) & (found.draw == 0)

@@ -1,6 +1,5 @@
 """Searches of given positions, all at the same time: for evaluation, analysis and tests."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +17,6 @@ from vecchess.search.tablebase import Tablebase
 from vecchess.search.tree.edge_word import word_actions, word_priors
 from vecchess.search.tree_driver import TreeDriver, Trees
 from vecchess.search.tree_memory import TreeLimits
-
-ResultCallback = Callable[["BatchSearch", "SearchResults"], object]
-"""Called with the trees of a search that is over, and its results, before they are freed."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,6 @@ class BatchSearch(TreeDriver):
         super().__init__(
             config, limits, backend, num_trees, lanes, self.cache, tablebase, num_planes, seed
         )
-        self._is_running = False
         self._over: list[Trees] = []
 
     def run(
@@ -87,34 +82,22 @@ class BatchSearch(TreeDriver):
         plies: ArrayLike = 0,
         temperature: ArrayLike = 0.0,
         explore: bool = False,
-        finished: ResultCallback | None = None,
     ) -> SearchResults:
         """Search B <= G positions, ``uint64[B, 8]``, none of which is over.
 
         keys: ``uint64[B, 102]`` histories (``chess.rules``), past: ``uint64[B, 8, 8]`` the
         positions before (``chess.history``), None for none. numbers, plies: of the games, which
         with ``seed`` choose the random numbers. temperature: of the choice, of the Gumbel noise
-        where ``explore``. explore: with noise and forced playouts. ``finished`` is called once at
-        the end. Raises ValueError for wrong shapes and types, a temperature below 0 or NaN, and
-        games that are over, RuntimeError after a run that an error ended: its requests are
-        still open, make a new ``BatchSearch``.
+        where ``explore``. explore: with noise and forced playouts. Raises ValueError for wrong
+        shapes and types, a temperature below 0 or NaN, and games that are over; then nothing was
+        begun. Any other error leaves requests open: make a new ``BatchSearch``.
         """
-        if self._is_running:
-            raise RuntimeError("an error ended an earlier run: make a new BatchSearch")
         trees = np.arange(len(positions), dtype=np.int64)
-        self._is_running = True
-        try:
-            self.begin(trees, positions, keys, past, seed, numbers, plies, temperature, explore)
-        except ValueError:  # nothing was begun
-            self._is_running = False
-            raise
+        self.begin(trees, positions, keys, past, seed, numbers, plies, temperature, explore)
         while not self.is_idle:
             self.step()
         results = self.results(trees)
-        if finished is not None:
-            finished(self, results)
         self.free(trees)
-        self._is_running = False
         return results
 
     def begin(
