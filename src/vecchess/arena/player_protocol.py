@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from vecchess.chess.game_arrays import Games
 from vecchess.chess.history import Pasts
@@ -86,15 +86,22 @@ class MoveReplies(SlotRows):
     forfeits: NDArray[np.uint8]
 
     @classmethod
-    def of_moves(cls, slots: NDArray[np.int64], moves: NDArray[np.uint16]) -> Self:
-        """Moves without values and visits."""
+    def of_moves(
+        cls,
+        slots: NDArray[np.int64],
+        moves: NDArray[np.uint16],
+        values: ArrayLike = np.nan,
+        visits: ArrayLike = 0,
+        forfeits: ArrayLike = NO_FORFEIT,
+    ) -> Self:
+        """Moves with K values, visits and forfeits, or one for all."""
         num = len(slots)
         return cls(
             slots,
             moves,
-            values=np.full(num, np.nan, np.float32),
-            visits=np.zeros(num, np.int64),
-            forfeits=np.full(num, NO_FORFEIT, np.uint8),
+            values=np.full(num, values, np.float32),
+            visits=np.full(num, visits, np.int64),
+            forfeits=np.full(num, forfeits, np.uint8),
         )
 
     @classmethod

@@ -13,12 +13,11 @@ from vecchess.inference.requests import Requests
 from vecchess.search.batch_search import BatchSearch
 from vecchess.search.kernels.sampling import softmax_scale, softmax_weights
 from vecchess.search.tablebase import Tablebase
+from vecchess.search.tree.layout import UNIT
 from vecchess.shapes import POSITION_WORDS
 
 COLDEST = 1e-3
 """Temperatures below count as 0."""
-ROOT_UNIT = 1 << 24
-"""Wins and draws of a root are integers out of this."""
 
 
 class NetworkPlayer(Player):
@@ -81,13 +80,8 @@ class PolicyPlayer(NetworkPlayer):
         wanted = words * totals.astype(np.uint64) >> np.uint64(32)
         reached = weights.cumsum(axis=1, dtype=np.uint64) > wanted[:, None]
         actions = requests.legal[slots, reached.argmax(axis=1)]
-        return MoveReplies(
-            slots=slots,
-            moves=actions_to_moves(self._positions[slots], actions),
-            values=self._values(slots, steps),
-            visits=np.ones(len(slots), np.int64),
-            forfeits=np.zeros(len(slots), np.uint8),
-        )
+        moves = actions_to_moves(self._positions[slots], actions)
+        return MoveReplies.of_moves(slots, moves, self._values(slots, steps), visits=1)
 
     def _scale(self) -> np.float32:
         """log2 of the odds for one unit of accumulator after one step."""
@@ -155,10 +149,6 @@ class SearchPlayer(NetworkPlayer):
         found = self.search.results(slots)
         self.search.free(slots)
         self.simulations += int(found.visits.sum())
-        return MoveReplies(
-            slots=slots,
-            moves=actions_to_moves(self._positions[slots], found.action),
-            values=((2 * found.win + found.draw) / (2 * ROOT_UNIT)).astype(np.float32),
-            visits=found.visits.astype(np.int64),
-            forfeits=np.zeros(len(slots), np.uint8),
-        )
+        moves = actions_to_moves(self._positions[slots], found.action)
+        values = (2 * found.win + found.draw) / (2 * UNIT)
+        return MoveReplies.of_moves(slots, moves, values, found.visits)

@@ -286,13 +286,8 @@ def _reply(
     value, visits = np.nan, 0
     if evaluation is not None:
         value, visits = evaluation.win + evaluation.draw / 2, evaluation.nodes
-    return MoveReplies(
-        slots=request.slots,
-        moves=np.array([move], np.uint16),
-        values=np.array([value], np.float32),
-        visits=np.array([visits], np.int64),
-        forfeits=np.array([forfeit], np.uint8),
-    )
+    moves = np.array([move], np.uint16)
+    return MoveReplies.of_moves(request.slots, moves, value, visits, forfeit)
 
 
 def _clock(text: str) -> tuple[float, float]:
