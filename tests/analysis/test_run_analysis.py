@@ -16,7 +16,7 @@ from vecchess.analysis.run_analysis import ENDS, Analysis, Variation, analyse, l
 from vecchess.chess.chess960 import start_positions
 from vecchess.chess.game_arrays import Games
 from vecchess.chess.history import REPEATED_SHIFT
-from vecchess.chess.planes import MATERIAL_WEIGHTS, NUM_PLANES, encode_planes, num_planes
+from vecchess.chess.planes import NUM_PLANES, encode_planes, num_planes
 from vecchess.chess.position import COUNTERS
 from vecchess.chess.sample import random_positions
 from vecchess.chess.uci_moves import uci_to_move
@@ -241,7 +241,7 @@ def test_a_network_that_sees_the_game(tmp_path: Path) -> None:
 @pytest.mark.parametrize("search", ["puct", "gumbel"])
 def test_lines_are_the_edges_of_the_trees(search: str) -> None:
     num, config = 6, TreeConfig(search=search, sims=120)  # type: ignore[arg-type]
-    batch = BatchSearch(config, MaterialBackend(8, MATERIAL_WEIGHTS), num, lanes=3)
+    batch = BatchSearch(config, MaterialBackend(8), num, lanes=3)
     positions, trees = random_positions(num, 5), np.arange(num)
     batch.begin(trees, positions)
     while not batch.is_idle:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.inference.requests import ask
 from vecchess.chess.fen import from_board
-from vecchess.chess.planes import MATERIAL_WEIGHTS, NUM_PLANES, encode_planes
+from vecchess.chess.planes import NUM_PLANES, encode_planes
 from vecchess.inference.builtin import ConstantBackend, MaterialBackend
 from vecchess.inference.engine import SlotEngine
 from vecchess.inference.requests import Requests
@@ -14,7 +14,7 @@ VALUES = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.
 
 def judge(requests: Requests, num_slots: int = 7) -> None:
     """Answer all rows, through the engine."""
-    engine = SlotEngine(MaterialBackend(num_slots, MATERIAL_WEIGHTS), requests)
+    engine = SlotEngine(MaterialBackend(num_slots), requests)
     engine.submit(np.arange(requests.num_rows, dtype=np.int32))
     while not engine.is_idle:
         engine.step()
@@ -87,17 +87,19 @@ def test_nothing_but_the_answer_is_written() -> None:
         assert (requests.policy[row, count:] == 99).all()
 
 
-def test_without_weights_it_is_the_constant_backend() -> None:
-    ours, theirs = ask(10), ask(10)
+def test_the_constant_backend_expects_the_same_everywhere() -> None:
+    constant, material = ask(10), ask(10)
     rows = np.arange(10, dtype=np.int32)
-    for requests in (ours, theirs):
+    for requests in (constant, material):
         requests.wdl[:] = 5
-    MaterialBackend(10, np.zeros(NUM_PLANES, np.int32)).answer(ours, rows)
-    ConstantBackend(10).answer(theirs, rows)
-    for one, other in zip(ours, theirs, strict=True):
+    ConstantBackend(10).answer(constant, rows)
+    MaterialBackend(10).answer(material, rows)
+    assert (constant.wdl == 0).all()
+    material.wdl[:] = 0
+    for one, other in zip(constant, material, strict=True):
         assert np.array_equal(one, other)
 
 
 def test_it_has_no_network_to_replace() -> None:
     with pytest.raises(ValueError, match="cannot be replaced"):
-        MaterialBackend(1, MATERIAL_WEIGHTS).replace_network(None)  # type: ignore[arg-type]
+        MaterialBackend(1).replace_network(None)  # type: ignore[arg-type]

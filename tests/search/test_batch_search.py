@@ -10,7 +10,7 @@ from tests.search.samples import pasts, samples
 from tests.search.table_backend import TableBackend
 from vecchess.analysis.parse_position import STARTPOS, position_after
 from vecchess.chess.fen import from_fens
-from vecchess.chess.planes import MATERIAL_WEIGHTS, POSITION_INPUTS, num_planes
+from vecchess.chess.planes import POSITION_INPUTS, num_planes
 from vecchess.chess.position import Positions
 from vecchess.chess.sample import random_games
 from vecchess.config import TreeConfig
@@ -216,7 +216,7 @@ def test_a_gumbel_search_records_the_value_of_what_it_found() -> None:
     trees, values = np.arange(len(positions)), {}
     for method, sims in (("puct", 400), ("gumbel", 16)):
         config = TreeConfig(search=method, sims=sims, considered=16)  # type: ignore[arg-type]
-        search = BatchSearch(config, MaterialBackend(96, MATERIAL_WEIGHTS), len(positions))
+        search = BatchSearch(config, MaterialBackend(96), len(positions))
         search.begin(
             trees, positions, past=past, numbers=trees, temperature=1.0,
             explore=method == "gumbel",

@@ -8,7 +8,6 @@ from vecchess.chess.action import actions_to_moves
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.game_arrays import Games
 from vecchess.chess.history import REPEATED_SHIFT
-from vecchess.chess.planes import MATERIAL_WEIGHTS
 from vecchess.chess.position import COUNTERS
 from vecchess.chess.uci_moves import uci_to_move
 from vecchess.config import TreeConfig
@@ -26,7 +25,7 @@ KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1
 
 
 def new_session(lanes: int = 4, megabytes: int = 64, config: TreeConfig = CONFIG) -> GameSearch:
-    backend = MaterialBackend(lanes, MATERIAL_WEIGHTS)
+    backend = MaterialBackend(lanes)
     return GameSearch(config, TreeLimits.of_memory(megabytes << 20), backend, lanes)
 
 
@@ -49,7 +48,7 @@ def test_a_search_is_that_of_a_batch(lanes: int) -> None:
     session, position = new_session(lanes), from_board(chess.Board(KIWIPETE))
     session.set_up(position)
     search(session, 700)
-    backend = MaterialBackend(lanes, MATERIAL_WEIGHTS)
+    backend = MaterialBackend(lanes)
     batch = BatchSearch(TreeConfig(search="puct", sims=700), backend, 1, lanes=lanes)
     found = batch.run(position[None])
     edges = session.root_edges

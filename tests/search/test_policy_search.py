@@ -76,7 +76,7 @@ def test_an_evaluator_searches_as_a_backend_does(
     positions = positions[terminations(positions) == Termination.ONGOING]
     num = len(positions)
     config = TreeConfig(search=method, sims=24, cache_mb=0)
-    backend = QuarterBackend(num, MATERIAL_WEIGHTS)
+    backend = QuarterBackend(num)
     wanted = BatchSearch(config, backend, num).run(
         positions, seed=5, numbers=np.arange(num), temperature=1.0, explore=explore
     )

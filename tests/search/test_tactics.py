@@ -7,7 +7,6 @@ import pytest
 from tests.search.epd import read_epd
 from vecchess.analysis.parse_position import position_after
 from vecchess.chess.action import actions_to_moves
-from vecchess.chess.planes import MATERIAL_WEIGHTS
 from vecchess.chess.uci_moves import move_to_uci
 from vecchess.config import TreeConfig
 from vecchess.inference.builtin import MaterialBackend
@@ -29,7 +28,7 @@ def searched(
     ]
     positions = np.concatenate([position for position, _, _ in set_up])
     keys = np.concatenate([history for _, history, _ in set_up])
-    backend = MaterialBackend(len(entries), MATERIAL_WEIGHTS)
+    backend = MaterialBackend(len(entries))
     results = BatchSearch(config, backend, len(entries)).run(positions, keys)
     moves = actions_to_moves(positions, results.action)
     found = [

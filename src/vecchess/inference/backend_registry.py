@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from vecchess.chess.planes import MATERIAL_WEIGHTS
 from vecchess.config import CONSTANT_NET
 from vecchess.config.backend import BACKENDS, is_factory
 from vecchess.errors import ConfigError
@@ -77,7 +76,7 @@ def open_backend(
     if isinstance(net, BuiltInNet):
         if net.name == CONSTANT_NET:
             return ConstantBackend(num_slots)
-        return MaterialBackend(num_slots, MATERIAL_WEIGHTS)
+        return MaterialBackend(num_slots)
     if isinstance(net, IntegerNet):
         return _open_integers(name, net, num_slots, exit_rule, device, threads)
     if isinstance(net, Lc0Net):

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.bitboards.bits import popcount
+from vecchess.chess.planes import MATERIAL_WEIGHTS
 from vecchess.inference.playable_net import PlayableNet
 from vecchess.inference.requests import Requests
 from vecchess.jit import kernel
@@ -15,6 +16,7 @@ class ConstantBackend:
     time_steps = 1
     policy_scale = 1.0
     value_scale = 1.0
+    _weights: NDArray[np.int64] = np.empty(0, np.int64)
 
     def __init__(self, num_slots: int) -> None:
         """S = ``num_slots``."""
@@ -28,7 +30,7 @@ class ConstantBackend:
 
     def answer(self, requests: Requests, rows: NDArray[np.int32]) -> None:
         """Write the answers of ``rows: int32[K]``."""
-        _answer(rows, np.empty(0, np.int64), *requests)
+        _answer(rows, self._weights, *requests)
 
     def advance(self) -> None:
         """Do nothing: the answers are written at admission."""
@@ -59,15 +61,7 @@ class MaterialBackend(ConstantBackend):
     """
 
     value_scale = 0.28
-
-    def __init__(self, num_slots: int, weights: NDArray[np.int32]) -> None:
-        """S = ``num_slots``; weights: int32[P], what a bit of a plane is worth to the mover."""
-        super().__init__(num_slots)
-        self._weights = np.trim_zeros(weights, "b").astype(np.int64)
-
-    def answer(self, requests: Requests, rows: NDArray[np.int32]) -> None:
-        """Write the answers of ``rows: int32[K]``."""
-        _answer(rows, self._weights, *requests)
+    _weights = np.trim_zeros(MATERIAL_WEIGHTS, "b").astype(np.int64)
 
 
 @kernel

@@ -15,14 +15,11 @@ from vecchess.safe_parse import is_count
 from vecchess.search.kernels.alpha_beta import minimax
 from vecchess.shapes import MAX_MOVES
 
-NUM_PIECE_PLANES = 12
-"""Planes of pieces: six kinds of either side."""
 MATE = 1000
 """Worth more than all pieces."""
 MINIMAX = "minimax:"
 MAX_DEPTH = 6
 """Plies. In openings a move takes 2 ms at 4, 75 ms at 6."""
-_BITS = np.array([bin(byte).count("1") for byte in range(256)], np.int32)
 
 
 class RandomPlayer(ImmediatePlayer):
@@ -105,8 +102,6 @@ def draw_best(worth: NDArray[np.int32], seed: int, requests: MoveRequests) -> ND
 
 def material_balance(positions: NDArray[np.uint64]) -> NDArray[np.int32]:
     """``uint64[K, 8] -> int32[K]``: the mover's balance of men in pawns; -1000 where it is mate."""
-    planes = np.ascontiguousarray(encode_planes(positions)[:, :NUM_PIECE_PLANES])
-    men = _BITS[planes.view(np.uint8)].reshape(len(planes), NUM_PIECE_PLANES, 8).sum(axis=2)
+    balance = np.bitwise_count(encode_planes(positions)).astype(np.int32) @ MATERIAL_WEIGHTS
     counts, checks = count_moves(positions)
-    balance = (men @ MATERIAL_WEIGHTS[:NUM_PIECE_PLANES]).astype(np.int32)
     return np.where((counts == 0) & checks, np.int32(-MATE), balance)
