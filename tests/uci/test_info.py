@@ -12,27 +12,28 @@ FIGURES = {
 }  # fmt: skip
 
 
-def line(win: float, draw: float, loss: float, value: float | None = None) -> Line:
-    balance = win - loss if value is None else value
-    return Line((1, 2), 10, WdlEstimate(win, draw, loss, balance), 0.5, 0, None)
+def estimate(win: float, draw: float, loss: float, value: float | None = None) -> WdlEstimate:
+    return WdlEstimate(win, draw, loss, win - loss if value is None else value)
 
 
 def test_centipawns_are_those_of_lc0() -> None:
-    assert points(line(0.5, 0.0, 0.5), "centipawn") == 0
-    assert points(line(0.6, 0.2, 0.2), "centipawn") == round(90 * tan(1.5637541897 * 0.4))
-    assert points(line(0.2, 0.2, 0.6), "centipawn") == -points(line(0.6, 0.2, 0.2), "centipawn")
-    assert points(line(1.0, 0.0, 0.0), "centipawn") == 12_780
+    assert points(estimate(0.5, 0.0, 0.5), "centipawn") == 0
+    assert points(estimate(0.6, 0.2, 0.2), "centipawn") == round(90 * tan(1.5637541897 * 0.4))
+    assert points(estimate(0.2, 0.2, 0.6), "centipawn") == -points(
+        estimate(0.6, 0.2, 0.2), "centipawn"
+    )
+    assert points(estimate(1.0, 0.0, 0.0), "centipawn") == 12_780
 
 
 def test_other_scores() -> None:
-    found = line(0.6, 0.2, 0.2, value=0.3)
+    found = estimate(0.6, 0.2, 0.2, value=0.3)
     kinds = {"win_percentage": 7000, "Q": 3000, "W-L": 4000}
     assert {kind: points(found, kind) for kind in kinds} == kinds
 
 
 @pytest.mark.parametrize("shares", [(1 / 3, 1 / 3, 1 / 3), (0.0005, 0.999, 0.0005), (1, 0, 0)])
 def test_wdl_sums_to_a_thousand(shares: tuple[float, float, float]) -> None:
-    numbers = [int(word) for word in wdl(line(*shares)).split()[1:]]
+    numbers = [int(word) for word in wdl(estimate(*shares)).split()[1:]]
     assert sum(numbers) == 1000
     assert min(numbers) >= 0
     assert all(
@@ -41,7 +42,8 @@ def test_wdl_sums_to_a_thousand(shares: tuple[float, float, float]) -> None:
 
 
 def test_an_info_line() -> None:
-    text = info_line(FIGURES, line(0.5, 0.0, 0.5), 2, ["e2e4", "e7e5"], "centipawn", True)
+    line = Line((1, 2), 10, estimate(0.5, 0.0, 0.5), 0.5, 0, None)
+    text = info_line(FIGURES, line, 2, ["e2e4", "e7e5"], "centipawn", True)
     assert text == (
         "info depth 3 seldepth 7 multipv 2 score cp 0 wdl 500 0 500 nodes 120 nps 200 hashfull 5 "
         "tbhits 2 time 500 pv e2e4 e7e5"

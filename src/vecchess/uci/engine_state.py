@@ -224,11 +224,6 @@ class EngineState:
         self._session = self._evaluator = self._cache = self._tables = self._game = None
         self._opened = (None, None, None)
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Facts about the evaluator."""
-        return self._evaluator.facts if self._evaluator else {}
-
 
 def _with_values(config: UciConfig, other: UciConfig, names: Iterable[str]) -> UciConfig:
     """``config`` with the values of ``other`` for ``names``."""

@@ -10,7 +10,7 @@ from vecchess.chess.position import position_keys
 from vecchess.config import UciConfig
 from vecchess.rng import random_word
 from vecchess.search.game_search import GameSearch
-from vecchess.search.principal_variations import NO_ACTION, Line, best_lines
+from vecchess.search.principal_variations import NO_ACTION, Line, WdlEstimate, best_lines
 from vecchess.search.tree.edge_word import ACTION_MASK, word_outcomes
 from vecchess.shapes import MAX_MOVES
 from vecchess.uci.time_manager import ClockState
@@ -25,9 +25,8 @@ FEW_SIMS = 100
 """Fewest simulations of which a speed is measured."""
 
 
-def points(line: Line, kind: str) -> int:
+def points(estimate: WdlEstimate, kind: str) -> int:
     """A score of the given type, named as in lc0: cp, or 1/100 % or 1/10,000."""
-    estimate = line.estimate
     balance = estimate.win - estimate.loss
     if kind == "win_percentage":
         return round(5000 * (1 + balance))
@@ -38,9 +37,9 @@ def points(line: Line, kind: str) -> int:
     return round(CENTIPAWN_UNIT * tan(CENTIPAWN_SLOPE * balance))
 
 
-def wdl(line: Line) -> str:
+def wdl(estimate: WdlEstimate) -> str:
     """Wins, draws and losses in 1/1000, which sum to 1000."""
-    win, loss = round(1000 * line.estimate.win), round(1000 * line.estimate.loss)
+    win, loss = round(1000 * estimate.win), round(1000 * estimate.loss)
     loss = min(loss, 1000 - win)
     return f"wdl {win} {1000 - win - loss} {loss}"
 
@@ -58,8 +57,8 @@ def info_line(
     figures: of ``SearchSnapshot.figures``, the depths first.
     """
     words = [f"{name} {value}" for name, value in figures.items()]
-    score = f"mate {line.mate}" if line.mate is not None else f"cp {points(line, kind)}"
-    said = [f"multipv {rank} score {score}", *([wdl(line)] if show_wdl else [])]
+    score = f"mate {line.mate}" if line.mate is not None else f"cp {points(line.estimate, kind)}"
+    said = [f"multipv {rank} score {score}", *([wdl(line.estimate)] if show_wdl else [])]
     return " ".join(["info", *words[:2], *said, *words[2:], "pv", *moves])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from vecchess.chess.fen import from_board
 from vecchess.chess.perft import perft
 from vecchess.config import UciConfig
-from vecchess.search.principal_variations import Line, root_estimate
+from vecchess.search.principal_variations import root_estimate
 from vecchess.search.tree.edge_word import word_actions, word_priors
 from vecchess.uci.engine_state import EngineState
 from vecchess.uci.parse_command import Position
@@ -111,18 +111,20 @@ def eval_lines(game: UciGame, config: UciConfig, engine: EngineState, _: Event) 
     if not any(game.board.legal_moves):
         yield "\nFinal evaluation: none (game over)\n"
         return
-    engine.session(engine.load(config))
+    config = engine.load(config)
+    engine.session(config)
     session = engine.set_up(game)
     session.evaluate_root()
-    line = Line((), 0, root_estimate(session.forest, 0), 0.0, 0, None)
+    estimate = root_estimate(session.forest, 0)
+    centipawns = points(estimate, "centipawn")
     steps = int(session.forest.trees["num_steps"][0])
-    yield f"\nNetwork {engine.facts.get('net')}, {steps} time step{'s' if steps != 1 else ''}"
-    yield f"Side to move: {wdl(line)}, cp {points(line, 'centipawn')}"
+    yield f"\nNetwork {config.net}, {steps} time step{'s' if steps != 1 else ''}"
+    yield f"Side to move: {wdl(estimate)}, cp {centipawns}"
     words = np.sort(session.root_edges["word"])[::-1][:SHOWN_MOVES]
     actions, priors = word_actions(words), word_priors(words)
     for action, prior in zip(actions.tolist(), priors.tolist(), strict=True):
         name = uci_line(game, (action,), config.chess960)[0]
         yield f"Policy {name:5} {100 * prior:5.1f} %"
     side = 1 if game.board.turn == chess.WHITE else -1
-    yield f"\nFinal evaluation {side * points(line, 'centipawn') / 100:+.2f} (white side)\n"
+    yield f"\nFinal evaluation {side * centipawns / 100:+.2f} (white side)\n"
     session.forget()
