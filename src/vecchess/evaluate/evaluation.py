@@ -105,8 +105,18 @@ class EvaluationReport:
 
     @cached_property
     def large_residuals(self) -> list[RatingResidual]:
-        """Pairs that the ratings do not explain, the worst first. Raises as ``ratings`` does."""
-        return _large_residuals(self._counts, self.ratings)
+        """Pairs whose score is further from what the ratings expect than chance explains, the
+        furthest first. Raises as ``ratings`` does."""
+        found = []
+        for counts in self._counts:
+            difference = self.ratings.difference(counts.first, counts.second)
+            score, expected = counts.score, expected_score(difference.elo)
+            low, high = score.interval
+            width = high - score.score if expected > score.score else score.score - low
+            if abs(expected - score.score) > BEYOND * width:
+                figures = round(score.score, 4), round(expected, 4)
+                found.append(RatingResidual(counts.first, counts.second, *figures))
+        return sorted(found, key=lambda one: -abs(one.score - one.expected))
 
     def _anchor(self) -> str | None:
         played = [one.name for one in self.participants if self._has_played(one)]
@@ -241,18 +251,3 @@ def read_evaluation(file: Path) -> EvaluationReport:
             place = ".".join(map(str, fault["loc"]))
             reason = fault["msg"].removeprefix("Value error, ") + (place and f" ({place})")
         raise ConfigError(f"{file} was not written by vecchess eval: {clip_line(reason)}") from None
-
-
-def _large_residuals(all_counts: list[PairCounts], ratings: Ratings) -> list[RatingResidual]:
-    """The pairs whose score is further from the expectation of ``ratings`` than chance explains;
-    the furthest first."""
-    found = []
-    for counts in all_counts:
-        expected = expected_score(ratings.difference(counts.first, counts.second).elo)
-        score = counts.score
-        low, high = score.interval
-        width = high - score.score if expected > score.score else score.score - low
-        if abs(expected - score.score) > BEYOND * width:
-            figures = round(score.score, 4), round(expected, 4)
-            found.append(RatingResidual(counts.first, counts.second, *figures))
-    return sorted(found, key=lambda one: -abs(one.score - one.expected))
