@@ -7,7 +7,6 @@ from vecchess.uci.parse_command import (
     STARTPOS,
     Go,
     Position,
-    SetOption,
     parse_go,
     parse_position,
     parse_set_option,
@@ -87,16 +86,16 @@ def test_positions(line: str, expected: Position | None) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("name Hash value 32", SetOption("Hash", "32")),
-        ("name Move Overhead value 5", SetOption("Move Overhead", "5")),
-        ("name Clear Hash", SetOption("Clear Hash")),
-        ("name SyzygyPath value /a b/c d", SetOption("SyzygyPath", "/a b/c d")),
-        ("name Hash value", SetOption("Hash", "")),
+        ("name Hash value 32", ("Hash", "32")),
+        ("name Move Overhead value 5", ("Move Overhead", "5")),
+        ("name Clear Hash", ("Clear Hash", "")),
+        ("name SyzygyPath value /a b/c d", ("SyzygyPath", "/a b/c d")),
+        ("name Hash value", ("Hash", "")),
         ("", None),
         ("Hash 32", None),
         ("name", None),
         ("name value 3", None),
     ],
 )
-def test_options(line: str, expected: SetOption | None) -> None:
+def test_options(line: str, expected: tuple[str, str] | None) -> None:
     assert parse_set_option(line.split()) == expected

@@ -42,14 +42,6 @@ class Go:
     errors: tuple[str, ...] = field(default=(), compare=False)
 
 
-@dataclass(frozen=True)
-class SetOption:
-    """``setoption``: name and value as written; "" for no value."""
-
-    name: str
-    value: str = ""
-
-
 _NUMBERS = {
     "movestogo": "moves_to_go",
     "movetime": "movetime_ms",
@@ -78,13 +70,14 @@ def parse_position(words: Sequence[str]) -> Position | None:
     return Position(" ".join(words[1:cut]), moves)
 
 
-def parse_set_option(words: Sequence[str]) -> SetOption | None:
-    """``setoption`` from the words after it; None where it names no option."""
+def parse_set_option(words: Sequence[str]) -> tuple[str, str] | None:
+    """``setoption`` from the words after it: name and value as written, "" for no value; None where
+    it names no option."""
     if not words or words[0] != "name":
         return None
     cut = words.index("value") if "value" in words else len(words)
     name = " ".join(words[1:cut])
-    return SetOption(name, " ".join(words[cut + 1 :])) if name else None
+    return (name, " ".join(words[cut + 1 :])) if name else None
 
 
 def parse_go(words: Sequence[str]) -> Go:

@@ -116,9 +116,9 @@ class Session:
             self._inform("setoption: write setoption name NAME value VALUE")
             return
         try:
-            chosen = self._options.set(option.name, option.value)
+            chosen = self._options.set(*option)
         except KeyError:
-            self._write(f"No such option: {option.name}")
+            self._write(f"No such option: {option[0]}")
         except ConfigError as error:
             self._inform(str(error))
         else:
