@@ -82,8 +82,8 @@ class SpikeTracer:
     def look(self, request: Requests) -> SpikeTrace:
         """The spikes and outputs at row 0 of ``request``."""
         self._spikes.clear()
-        config, legal = self._net.config, _legal(request)
-        actions = torch.from_numpy(legal)[None]
+        config, legal = self._net.config, request.legal[0, : request.num_legal[0]]
+        actions = torch.from_numpy(legal.astype(np.int64))[None]
         output = self._module(network_input(config, request.planes[:1]), legal=actions)
         policy = in_units(output.policy[:, 0], config)
         wdl = in_units(output.wdl[:, 0], config)
@@ -99,10 +99,6 @@ class SpikeTracer:
 
     def _note_graded(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         self._spikes.append((inputs[0] > 0).float())
-
-
-def _legal(request: Requests) -> NDArray[np.int64]:
-    return request.legal[0, : request.num_legal[0]].astype(np.int64)
 
 
 def _layer(name: str, spikes: Tensor) -> LayerSpikes:

@@ -25,9 +25,9 @@ NAME_DIGITS = 24
 
 
 class ResultCache:
-    """A folder of results; with ``folder`` None nothing is kept."""
+    """A folder of results."""
 
-    def __init__(self, folder: Path | None, edition: str = "", recall: bool = True) -> None:
+    def __init__(self, folder: Path, edition: str = "", recall: bool = True) -> None:
         """edition: of the sources; results of others are ignored. recall: False to play anew."""
         self._folder = folder
         self._edition = edition
@@ -50,7 +50,7 @@ class ResultCache:
 
     def recall(self, pairing: Pairing) -> PairResult | None:
         """The stored result of ``pairing``; None where there is none."""
-        if self._folder is None or not self._recalls:
+        if not self._recalls:
             return None
         try:
             values = parse_json_object(read_bytes(self._file(pairing)))
@@ -64,7 +64,7 @@ class ResultCache:
 
     def keep(self, pairing: Pairing, result: PairResult) -> None:
         """Store a complete result, atomically; failing to write it is ignored."""
-        if self._folder is None or not result.is_complete:
+        if not result.is_complete:
             return
         values = {
             "schema": SCHEMA,
@@ -79,7 +79,6 @@ class ResultCache:
         return {"token": pairing.token, "games": pairing.config.games, "edition": self._edition}
 
     def _file(self, pairing: Pairing) -> Path:
-        assert self._folder is not None
         text = json.dumps(self._key(pairing), sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:NAME_DIGITS]
         return self._folder / f"{name}.json"

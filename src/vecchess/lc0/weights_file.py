@@ -90,11 +90,6 @@ class Lc0Weights:
     value: tuple[Affine, Affine, Affine]
     sha256: str
 
-    @property
-    def channels(self) -> int:
-        """C"""
-        return len(self.stem.biases)
-
 
 def load_weights(file: str | Path) -> Lc0Weights:
     """Read a weight file. Raises NetworkError where there is none or it cannot be used."""

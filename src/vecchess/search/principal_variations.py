@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vecchess.search.forest import Forest
-from vecchess.search.kernels.entry_points import estimate_roots
+from vecchess.search.forest import Forest, Records
+from vecchess.search.kernels.entry_points import estimate_root
 from vecchess.search.kernels.evaluate_leaf import TABLEBASE_PLIES
 from vecchess.search.tree.edge_word import word_actions, word_outcomes, word_priors
 from vecchess.search.tree.layout import EXPANDED, NO_NODE, UNIT, WON, DecisionRecord
@@ -96,9 +96,9 @@ def root_estimate(forest: Forest, tree: int) -> WdlEstimate:
 
     It uses the forest's scratch memory: never beside a kernel that searches.
     """
-    decisions = np.zeros(1, DecisionRecord.dtype)
-    estimate_roots(forest.address, np.array([tree], np.int64), decisions.ctypes.data)
-    win, draw = int(decisions["win"][0]) / UNIT, int(decisions["draw"][0]) / UNIT
+    decision: Records = np.zeros((), DecisionRecord.dtype)
+    estimate_root(forest.address, tree, decision.ctypes.data)
+    win, draw = int(decision["win"]) / UNIT, int(decision["draw"]) / UNIT
     loss = 1.0 - draw - win
     value = win - loss + draw * int(forest.header["draw_score"]) / 65536
     return WdlEstimate(win, draw, loss, value)

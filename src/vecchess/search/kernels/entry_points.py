@@ -79,13 +79,11 @@ def decide_searches(forest, trees, decisions):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def estimate_roots(forest, trees, decisions):  # type: ignore[no-untyped-def]
-    """Write win and draw alone of each of ``trees`` as ``decide_searches`` does, also before its
-    search is over."""
-    forest, decisions = ForestRecord(forest), DecisionRecord(decisions)
-    for index in range(len(trees)):
-        root = forest.nodes[forest.trees[trees[index]].root]
-        write_value(forest, root, decisions[index])
+def estimate_root(forest, tree, decision):  # type: ignore[no-untyped-def]
+    """Write win and draw alone of a tree as ``decide_searches`` does, also before its search is
+    over, at the address ``decision``."""
+    forest = ForestRecord(forest)
+    write_value(forest, forest.nodes[forest.trees[tree].root], DecisionRecord(decision))
 
 
 @kernel
