@@ -101,7 +101,7 @@ POSITION_INPUTS: int = MOST_POSITIONS * POSITION_WORDS
 """P of a network that sees positions as they are: eight words each, the newest first, zero where
 the game has none, with ``REPEATED_SHIFT`` in the counters of those that had occurred before."""
 CLOCK_STEPS = (16, 32, 48, 64, 80)
-MATERIAL_WEIGHTS = np.zeros(NUM_PLANES, np.int32)
+MATERIAL_WEIGHTS: NDArray[np.int32] = np.zeros(NUM_PLANES, np.int32)
 """``int32[P]``: own pieces above 0, theirs below, planes of other things 0; mover's view."""
 MATERIAL_WEIGHTS[:6] = PIECE_VALUES
 MATERIAL_WEIGHTS[6:12] = np.negative(PIECE_VALUES)
