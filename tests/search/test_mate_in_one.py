@@ -7,7 +7,6 @@ from vecchess.chess.chess960 import start_positions
 from vecchess.chess.fen import from_board, from_fens
 from vecchess.chess.make import make
 from vecchess.chess.movegen import MOVE_BUFFER, legal_moves
-from vecchess.chess.planes import MATERIAL_WEIGHTS
 from vecchess.chess.position import Positions
 from vecchess.chess.rules import Termination, terminations
 from vecchess.chess.sample import play_random
@@ -87,7 +86,7 @@ def test_castling_promotion_en_passant_and_discovery(fen: str) -> None:
 def test_a_gumbel_search_plays_no_lost_move_while_others_are_left() -> None:
     """Most moves allow Qxf7 mate. A search that tried those alone plays one that it has not."""
     tried = from_fens(["r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 3 3"])
-    backend = MaterialBackend(1, MATERIAL_WEIGHTS)
+    backend = MaterialBackend(1)
     played = []
     for sims in (1, 2, 3, 4):
         config = TreeConfig(search="gumbel", sims=sims, considered=sims)
