@@ -128,7 +128,7 @@ def test_generations_are_counted_one_by_one(tmp_path: Path) -> None:
     record(ledger, 0, tmp_path, "0000-000-0.npz", [0, 1])
     assert ledger.is_complete
     ledger.open(IdSet([(10**9, 10**9 + 3), (5, 6)]))
-    assert (ledger.num_target, ledger.num_open, ledger.num_recorded) == (4, 4, 0)
+    assert (len(ledger.target), ledger.num_open, ledger.num_recorded) == (4, 4, 0)
     assert ledger.stats.games == 0
     assert ledger.assign(0, 9).ranges == [(5, 6), (10**9, 10**9 + 3)]
     record(ledger, 0, tmp_path, "0000-000-1.npz", [5, 10**9 + 1])

@@ -84,19 +84,18 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 def test_the_file_shows_the_newest_and_goes(tmp_path: Path) -> None:
     seen, _ = play_and_look(TREES["none"], movers=1)
-    live = LiveGames(tmp_path / "live", 3)
+    live, file = LiveGames(tmp_path / "live", 3), tmp_path / "live" / "003.npz"
     live.show(seen[0])
-    wait_until(live.path.exists)
+    wait_until(file.exists)
     for glimpse in seen[:200]:
         live.show(glimpse)
-    wait_until(lambda: read_shard(live.path).digest() == seen[:200][-1].digest())
+    wait_until(lambda: read_shard(file).digest() == seen[:200][-1].digest())
     live.show(None)
-    wait_until(lambda: not live.path.exists())
+    wait_until(lambda: not file.exists())
     live.show(seen[0])
-    wait_until(live.path.exists)
+    wait_until(file.exists)
     live.close()
     assert [path.name for path in (tmp_path / "live").iterdir()] == []
-    assert live.path.name == "003.npz"
 
 
 def test_games_that_ended_are_shown_so_for_a_while(
@@ -106,21 +105,21 @@ def test_games_that_ended_are_shown_so_for_a_while(
     games = finished_records(finished)
     now = 100.0
     monkeypatch.setattr(live_games, "monotonic", lambda: now)
-    live = LiveGames(tmp_path / "live", 0)
+    live, file = LiveGames(tmp_path / "live", 0), tmp_path / "live" / "000.npz"
     live.add_ended(finished)  # nobody has seen any of them
     live.show(seen[0])
     shown = seen[0].numbers.tolist()
-    wait_until(live.path.exists)
+    wait_until(file.exists)
     live.add_ended(finished)
     live.show(seen[0])  # from before these games ended
-    wait_until(lambda: (read_shard(live.path).termination != Termination.ONGOING).all())
-    assert read_shard(live.path).numbers.tolist() == shown
+    wait_until(lambda: (read_shard(file).termination != Termination.ONGOING).all())
+    assert read_shard(file).numbers.tolist() == shown
     later = next(glimpse for glimpse in seen if not set(shown) & set(glimpse.numbers))
     for now, over in ((101.0, shown), (105.0, shown), (105.1, [])):  # noqa: B007
         live.show(later)
         wanted = later.numbers.tolist() + over
-        wait_until(lambda wanted=wanted: read_shard(live.path).numbers.tolist() == wanted)
-        ended = read_shard(live.path).take(np.arange(later.num_games, len(wanted)))
+        wait_until(lambda wanted=wanted: read_shard(file).numbers.tolist() == wanted)
+        ended = read_shard(file).take(np.arange(later.num_games, len(wanted)))
         assert (ended.termination != Termination.ONGOING).all()
         assert ended.digest() == games.take(np.array(over, np.int64)).digest()
     live.close()
@@ -128,12 +127,12 @@ def test_games_that_ended_are_shown_so_for_a_while(
 
 def test_the_end_of_a_game_moves_no_other(tmp_path: Path) -> None:
     seen, finished = play_and_look(TREES["none"], movers=1)
-    live = LiveGames(tmp_path / "live", 0)
+    live, file = LiveGames(tmp_path / "live", 0), tmp_path / "live" / "000.npz"
     live.show(seen[0].take(np.array([2])))
     live.add_ended(finished)
     live.show(seen[0])  # its mover reported before the end
-    wait_until(lambda: live.path.exists() and read_shard(live.path).num_games == 6)
-    games = read_shard(live.path)
+    wait_until(lambda: file.exists() and read_shard(file).num_games == 6)
+    games = read_shard(file)
     assert games.numbers.tolist() == seen[0].numbers.tolist()
     has_ended = games.termination != Termination.ONGOING
     assert has_ended.tolist() == [False, False, True, False, False, False]
@@ -143,11 +142,11 @@ def test_the_end_of_a_game_moves_no_other(tmp_path: Path) -> None:
 def test_nobody_minds_a_disk_that_refuses(tmp_path: Path) -> None:
     seen, _ = play_and_look(TREES["none"], movers=1)
     (tmp_path / "live").write_text("in the way")
-    live = LiveGames(tmp_path / "live", 0)
+    live, file = LiveGames(tmp_path / "live", 0), tmp_path / "live" / "000.npz"
     live.show(seen[0])
     time.sleep(0.05)
     (tmp_path / "live").unlink()
     live.show(seen[-1])
-    wait_until(live.path.exists)
-    assert np.array_equal(read_shard(live.path).numbers, seen[-1].numbers)
+    wait_until(file.exists)
+    assert np.array_equal(read_shard(file).numbers, seen[-1].numbers)
     live.close()

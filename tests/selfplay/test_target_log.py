@@ -17,7 +17,6 @@ from vecchess.selfplay.games.game_log import (
     NO_PAGE,
     PAGE_WORDS,
     PagedLog,
-    target_log,
     unpack_targets,
 )
 from vecchess.shapes import MAX_MOVES, NUM_ACTIONS
@@ -72,7 +71,8 @@ STEPS = st.tuples(
 
 @given(st.lists(STEPS, max_size=30))
 def test_interleaved_games_against_lists(steps: list[tuple[int, str, int]]) -> None:
-    log, games, counter = target_log(), [Logged() for _ in range(GAMES)], 2**32 - 99
+    log = PagedLog(PAGE_WORDS, 1, np.uint32)
+    games, counter = [Logged() for _ in range(GAMES)], 2**32 - 99
     for index, action, count in steps:
         game = games[index]
         if action == "log":
@@ -136,7 +136,7 @@ def test_the_largest_ply_fits() -> None:
     moves = [(NUM_ACTIONS - 1 - i, 65535) for i in range(MAX_MOVES)]
     words = pack(8191, (7, True, 9, moves))
     assert len(words) == MOST_WORDS
-    log, game = target_log(), Logged()
+    log, game = PagedLog(PAGE_WORDS, 1, np.uint32), Logged()
     log.reserve(1 + MOST_PAGES)
     game.append(log, [1] * (PAGE_WORDS - 1))
     game.append(log, words)

@@ -233,7 +233,7 @@ class FleetExecutor:
     def facts(self) -> dict[str, Any]:
         """What is known of the generation and of the players, by the names of ``status.json``: a
         player is shown as a worker."""
-        num, target = self.ledger.num_recorded + self._num_held, self.ledger.num_target
+        num, target = self.ledger.num_recorded + self._num_held, len(self.ledger.target)
         turns = self._seating.turns if self._seating else 0
         return {
             "net": self._net_file.name if self._net_file else self._net,

@@ -1,7 +1,6 @@
 """The first difference of a game that was played again from its record (decisions 34 and 35)."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +38,6 @@ class GameDifference:
     """None: every ply is the same, but not a value of the game as a whole."""
     changes: tuple[RecordChange, ...]
     """All values that differ there."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def has_fingerprint(records: GameRecords) -> NDArray[np.bool_]:

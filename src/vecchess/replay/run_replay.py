@@ -1,7 +1,7 @@
 """Recorded games played again and compared, bit for bit: what ``vecchess replay`` does."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -120,7 +120,7 @@ def _difference_facts(
     difference: GameDifference, recorded: GameRecords, now: GameRecords, chess960: bool
 ) -> dict[str, Any]:
     """A difference as plain values, with the move recorded there and the one made now."""
-    facts = difference.to_dict()
+    facts = asdict(difference)
     if difference.ply is None:
         return facts
     for name, game in (("recorded", recorded), ("now", now)):

@@ -157,11 +157,6 @@ def free_items(log: Any, chains: Any, game: Any, count: Any) -> None:
         log.free[1] += (count + size - 1) // size
 
 
-def ply_log() -> PagedLog:
-    """A log of plies without pages: uint16[pages, 16, 3]."""
-    return PagedLog(PAGE_PLIES, PLY_WORDS, np.uint16)
-
-
 def num_tags(most_steps: int) -> int:
     """Values of a tag where plies take up to ``most_steps`` time steps."""
     return (1 << 16 * PLY_WORDS) // (NUM_ACTIONS * _NUM_PROBS * _NUM_VALUES * (most_steps + 1))
@@ -220,11 +215,6 @@ def append_ply(log: Any, chains: Any, game: Any, ply: Any, word: Any) -> None:
     log.items[page, place, 0] = _U16(word)
     log.items[page, place, 1] = _U16(word >> _U64(16))
     log.items[page, place, 2] = _U16(word >> _U64(32))
-
-
-def target_log() -> PagedLog:
-    """A log of searches without pages: uint32[pages, 64, 1]."""
-    return PagedLog(PAGE_WORDS, 1, np.uint32)
 
 
 @inline

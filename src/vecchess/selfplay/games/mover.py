@@ -24,7 +24,7 @@ from vecchess.selfplay.games.game_kernel import (
     WORDS_DONE,
     play_rows,
 )
-from vecchess.selfplay.games.game_log import PAGE_PLIES, ply_log, target_log
+from vecchess.selfplay.games.game_log import PAGE_PLIES, PAGE_WORDS, PLY_WORDS, PagedLog
 from vecchess.selfplay.games.game_table import VACANT, GameTable, RestartPoints, Rules, rescaled
 from vecchess.selfplay.games.resume import log_pages_of, set_up_saved
 from vecchess.shapes import MAX_MOVES
@@ -70,7 +70,8 @@ class Mover:
         self.net_sha = net_sha
         self._requests = requests
         self._pool = pool
-        self._log, self._targets = ply_log(), target_log()
+        self._log = PagedLog(PAGE_PLIES, PLY_WORDS, np.uint16)
+        self._targets = PagedLog(PAGE_WORDS, 1, np.uint32)
         room = min(FINISHED_GAMES, num_games)
         num_plies = max(rules.max_plies, room * rules.max_plies // 2) + rules.max_plies
         self.room = LoggedGames.with_room(room + 1, num_plies, self.words_a_game)

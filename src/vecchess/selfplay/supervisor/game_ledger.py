@@ -59,11 +59,6 @@ class GameLedger:
         return self._target
 
     @property
-    def num_target(self) -> int:
-        """Games of the target."""
-        return len(self._target)
-
-    @property
     def num_open(self) -> int:
         """Games of the target that no worker has yet."""
         return len(self._open)
@@ -71,7 +66,7 @@ class GameLedger:
     @property
     def num_recorded(self) -> int:
         """Games of the target that are on disk and in the manifest."""
-        return self.num_target - len(self.missing)
+        return len(self._target) - len(self.missing)
 
     @property
     def is_complete(self) -> bool:

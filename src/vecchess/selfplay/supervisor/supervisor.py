@@ -158,12 +158,12 @@ class Supervisor:
         """Games of the generation that are finished, those that are not written yet included."""
         if self._seating is not None:
             return self.ledger.stats.games + self.num_unwritten
-        return min(self.ledger.num_recorded + self.num_unwritten, self.ledger.num_target)
+        return min(self.ledger.num_recorded + self.num_unwritten, len(self.ledger.target))
 
     @property
     def target(self) -> int:
         """Games of the generation; 0 where there is no end, or positions are counted."""
-        return 0 if self._seating is not None else self.ledger.num_target % MOST_GAMES
+        return 0 if self._seating is not None else len(self.ledger.target) % MOST_GAMES
 
     @property
     def positions(self) -> tuple[int, int]:
@@ -172,14 +172,14 @@ class Supervisor:
             return 0, 0
         turns, ledger = self._seating.turns, self.ledger
         played = sum(worker.meter.plies for worker in self.workers.values())
-        wanted = ledger.num_target * turns
+        wanted = len(ledger.target) * turns
         done = wanted if ledger.is_complete else min(self._num_before * turns + played, wanted)
         return done, wanted
 
     @property
     def remaining_s(self) -> float | None:
         """The time left of the generation, see ``remaining_s``."""
-        done, wanted = self.num_finished, self.ledger.num_target
+        done, wanted = self.num_finished, len(self.ledger.target)
         before = self._num_before
         if self._seating is not None:
             done, wanted = self.positions

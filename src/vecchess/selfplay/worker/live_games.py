@@ -41,11 +41,6 @@ class LiveGames:
         self._ended: deque[tuple[float, GameRecords]] = deque()
         self._next_update = 0.0
 
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._file.path
-
     def update(self, server: SelfplayServer, finished: list[FinishedGames]) -> None:
         """Show games of ``server``, and ``finished`` ones, if a second has passed."""
         self.add_ended(finished)

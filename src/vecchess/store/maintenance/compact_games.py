@@ -15,8 +15,8 @@ from vecchess.errors import DataError
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import read_file, retried
 from vecchess.store.id_set import IdSet
-from vecchess.store.maintenance.rewrite import new_name, replace_shards, rewriting
-from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.maintenance.rewrite import replace_shards, rewriting
+from vecchess.store.manifest import REWRITTEN_PREFIX, Manifest, ShardEntry
 from vecchess.store.records import concatenate
 from vecchess.store.run_folder import CUTS
 from vecchess.store.shard import write_shard
@@ -92,8 +92,8 @@ def _merge(
     groups = [group for group in sound if len(group) > 1]
     if not groups:
         return
-    token = token_hex(6)
-    named = [(new_name(token, number), group) for number, group in enumerate(groups)]
+    stem = f"{REWRITTEN_PREFIX}{token_hex(6)}"
+    named = [(f"{stem}-{number:06d}.npz", group) for number, group in enumerate(groups)]
     write = partial(_written, manifest, named, run_id)
     replace_shards(manifest, [each for group in groups for each in group], dict(named), write)
     done.games += sum(each.stats.games for group in groups for each in group)

@@ -115,8 +115,3 @@ def _remove_unlisted(manifest: Manifest) -> None:
         with suppress(OSError):
             sync_directory(folder)
         remove_file(folder / JOURNAL_NAME)
-
-
-def new_name(token: str, number: int) -> str:
-    """The name of a new shard, which no run adopts."""
-    return f"{REWRITTEN_PREFIX}{token}-{number:06d}.npz"
