@@ -16,6 +16,8 @@ import pstats
 import sys
 import tempfile
 import time
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,9 +30,10 @@ from rich.console import Console
 from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
-from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, write_throughput
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.store.id_set import IdSet
+from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import read_numbers
 from vecchess.store.status_file import StatusWriter
@@ -141,11 +144,11 @@ def _play(run: RunFolder, words: Path, count: int, rates: Rates, watcher: Clockw
     with (
         patch("vecchess.selfplay.supervisor.worker_pool.WorkerProcess", handle),
         StatusWriter(run, "selfplay") as status,
-        ThroughputLog(run, status.add_note) as loads,
+        closing(MetricsLog(run.path, report_line=status.add_note)) as log,
         Supervisor(config, run, devices, watcher) as supervisor,
     ):
         display = ProgressDisplay(Console(stderr=True), quiet=True)
-        watcher.inner = StatusWatcher(display, status, loads.write)
+        watcher.inner = StatusWatcher(display, status, partial(write_throughput, log))
         return supervisor.play(CONSTANT_NET, IdSet([(0, ENDLESS)])).restarts
 
 

@@ -5,7 +5,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from time import sleep
 
@@ -21,10 +22,11 @@ from tests.train.games import games, searched, specs
 from vecchess.runtime.devices import CPU
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.selfplay.supervisor import status_watcher as chronicles
-from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, write_throughput
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.store import status_file as statuses
 from vecchess.store.id_set import IdSet
+from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.shard import write_shard
 from vecchess.store.status_file import StatusWriter
@@ -87,8 +89,13 @@ def test_generations_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mo
     display = ProgressDisplay(Console(quiet=True), quiet=True)
     with (
         StatusWriter(run, "selfplay") as status,
-        ThroughputLog(run, status.add_note) as loads,
-        Supervisor(config, run, [CPU], StatusWatcher(display, status, loads.write)) as supervisor,
+        closing(MetricsLog(run.path, report_line=status.add_note)) as log,
+        Supervisor(
+            config,
+            run,
+            [CPU],
+            StatusWatcher(display, status, partial(write_throughput, log)),
+        ) as supervisor,
     ):
 
         def generation(number: int) -> None:

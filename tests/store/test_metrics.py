@@ -142,6 +142,7 @@ def test_tensorboard_shows_the_run_once(tmp_path: Path) -> None:
         raise AssertionError(line)
 
     log = MetricsLog(tmp_path, report_line=fail)
+    assert not (tmp_path / "tensorboard").exists()  # it is imported and opened with a point
     fill(log)
     log.close()
     log = MetricsLog(tmp_path, after=(1, 20), report_line=fail)

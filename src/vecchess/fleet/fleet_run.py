@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -63,7 +63,7 @@ from vecchess.selfplay.run_selfplay import play_run
 from vecchess.selfplay.supervisor.cut_finder import CutFinder
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
-from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, write_throughput
 from vecchess.selfplay.supervisor.supervisor import (
     HEARTBEAT_S,
     RunResult,
@@ -74,6 +74,7 @@ from vecchess.selfplay.supervisor.supervisor import (
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import ShardEntry
+from vecchess.store.metrics import MetricsLog
 from vecchess.store.remote.block_file import BlockName, may_be_of, unpack_block
 from vecchess.store.remote.object_store import ObjectStore, is_url
 from vecchess.store.remote.run_mirror import place_of
@@ -505,8 +506,8 @@ def _open_for_games(
     status: StatusWriter,
     stop: StopSignals,
 ) -> Iterator[FleetExecutor]:
-    with ThroughputLog(run, status.add_note) as log:
-        watcher = StatusWatcher(display, status, log.write)
+    with closing(MetricsLog(run.path, report_line=status.add_note)) as log:
+        watcher = StatusWatcher(display, status, partial(write_throughput, log))
         with open_mailbox(config, run, devices, watcher, status, stop) as executor:
             yield executor
             if executor.ledger.is_complete:

@@ -1,7 +1,7 @@
 """One self-play run from settings to summary: the command ``vecchess selfplay``."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from vecchess.runtime.devices import Device, parse_gpus, share_out
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import OnSignal, StopSignals, exit_code
 from vecchess.selfplay.games.game_table import start_table
-from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, ThroughputLog
+from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, write_throughput
 from vecchess.selfplay.supervisor.supervisor import RunResult, Supervisor, no_heartbeat
 from vecchess.selfplay.worker.memory_plan import check_search, fitting_share
 from vecchess.selfplay.worker.networks import (
@@ -29,6 +29,7 @@ from vecchess.selfplay.worker.networks import (
 from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.id_set import IdSet
+from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import (
     absolute_paths,
@@ -148,9 +149,14 @@ def _play(
     """Play the games that are not recorded yet."""
     with (
         display,
-        ThroughputLog(run, status.add_note) as log,
+        closing(MetricsLog(run.path, report_line=status.add_note)) as log,
         Supervisor(
-            config, run, devices, StatusWatcher(display, status, log.write), stops, status.log.write
+            config,
+            run,
+            devices,
+            StatusWatcher(display, status, partial(write_throughput, log)),
+            stops,
+            status.log.write,
         ) as supervisor,
     ):
         stops.set_action(OnSignal.SET_FLAG)

@@ -18,8 +18,9 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -67,8 +68,9 @@ class MetricsLog:
 
         ``after``: (iteration, step) of the checkpoint that the run goes on from; lines of a later
         iteration or step are cut, None keeps all. ``report_line`` gets the reason why there is no
-        TensorBoard; without it there is none. ``most_bytes``: where older lines are thinned out,
-        see above. Raises DataError where writing fails.
+        TensorBoard, which takes half a second to import and is opened with the first point; without
+        it there is none. ``most_bytes``: where older lines are thinned out, see above. Raises
+        DataError where writing fails.
         """
         self.path = run_path / METRICS_FILE
         self._most_bytes = most_bytes
@@ -76,8 +78,10 @@ class MetricsLog:
         self._lock = Lock()
         self._cut(after)
         self._tensorboard: TensorboardFile | None = None
+        self._open_tensorboard: Callable[[], TensorboardFile | None] | None = None
         if report_line is not None:
-            self._tensorboard = _open_tensorboard(run_path / TENSORBOARD_FOLDER, after, report_line)
+            folder = run_path / TENSORBOARD_FOLDER
+            self._open_tensorboard = partial(_open_tensorboard, folder, after, report_line)
 
     def write(
         self,
@@ -114,6 +118,9 @@ class MetricsLog:
 
     def plot(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
         """A point to TensorBoard for each number, and no line."""
+        if self._open_tensorboard is not None:
+            self._tensorboard = self._open_tensorboard()
+            self._open_tensorboard = None
         count = self._points[kind]
         self._points[kind] += 1
         if self._tensorboard is not None and is_plotted(count):

@@ -3,17 +3,15 @@
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Self
+from typing import Any
 
 from vecchess.errors import WriteLater
 from vecchess.runtime.gpu_stats import GpuStats
 from vecchess.runtime.progress import PLAIN_INTERVAL_S, ProgressDisplay
-from vecchess.runtime.reporting import ReportLine
 from vecchess.selfplay.supervisor.status_view import show_status
 from vecchess.selfplay.supervisor.supervisor import Supervisor
 from vecchess.selfplay.supervisor.worker_process import WorkerProcess
 from vecchess.store.metrics import THROUGHPUT, MetricsLog
-from vecchess.store.run_folder import RunFolder
 from vecchess.store.status_file import StatusWriter
 
 STATUS_INTERVAL_S = 1.0
@@ -121,32 +119,13 @@ def _means(gpus: list[dict[str, Any]]) -> dict[str, float]:
     }
 
 
-class ThroughputLog:
-    """``metrics.jsonl`` and TensorBoard of a self-play run; to be used in a ``with``."""
+def write_throughput(log: MetricsLog, throughput: dict[str, Any]) -> None:
+    """Write a line to the log of a self-play run, or drop it if the disk is full or too many files
+    are open.
 
-    def __init__(self, run: RunFolder, report_line: ReportLine) -> None:
-        """Opened with the first line: importing TensorBoard takes half a second."""
-        self._run, self._report_line = run, report_line
-        self._log: MetricsLog | None = None
-
-    def __enter__(self) -> Self:
-        """The log is opened with its first line."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close what was opened."""
-        if self._log is not None:
-            self._log.close()
-
-    def write(self, throughput: dict[str, Any]) -> None:
-        """Write a line, or drop it if the disk is full or too many files are open.
-
-        TensorBoard counts its steps in games.
-
-        Raises DataError where the disk refuses for another reason.
-        """
-        with suppress(WriteLater):
-            if self._log is None:
-                self._log = MetricsLog(self._run.path, report_line=self._report_line)
-            self._log.write(THROUGHPUT, iteration=0, step=0, samples=0, values=throughput)
-            self._log.plot(THROUGHPUT, throughput["games"], throughput)
+    TensorBoard counts its steps in games. Raises DataError where the disk refuses for another
+    reason.
+    """
+    with suppress(WriteLater):
+        log.write(THROUGHPUT, iteration=0, step=0, samples=0, values=throughput)
+        log.plot(THROUGHPUT, throughput["games"], throughput)
