@@ -66,6 +66,7 @@ SINGLE_IMPORTERS: dict[str, str] = {
     "vecchess.inference.cuda.tuning": "measures tiles; the backend runs without it",
     "vecchess.inference.lc0_backend": "imported with torch, where a network of lc0 is opened",
     "vecchess.lc0.protobuf_wire": "the wire format, and what lc0 writes with it",
+    "vecchess.replay.compare_records": "compares two records, whatever played them",
     "vecchess.selfplay.worker.inflight_saver": "a thread of its own that saves games",
     "vecchess.selfplay.worker.live_games": "a file of its own that watchers read",
     "vecchess_cli.commands.calibrate": "a command of its own, also below net",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.chess.rules import Termination
-from vecchess.store.records import FINGERPRINT_COLUMNS, NO_FINGERPRINT, GameRecords
+from vecchess.store.records import FINGERPRINT_COLUMNS, NO_FINGERPRINT, TARGET_COLUMNS, GameRecords
 
 PLY_NAMES = ("action", "steps", "win", "draw", "prob", "visits", "full", "thought", "tag")
 GAME_NAMES = ("result", "termination", "resign", "fingerprint")
@@ -91,18 +91,13 @@ def _game_difference(
 
 
 def _unequal_targets(recorded: GameRecords, now: GameRecords, shared: int) -> NDArray[np.int64]:
-    """int64[K]: the first ply whose policy target differs, if one does."""
-    ends = [game.target_offsets[1 : shared + 1] for game in (recorded, now)]
-    uneven = np.flatnonzero(ends[0] != ends[1])[:1]
-    even = int(uneven[0]) if len(uneven) else shared  # plies whose targets are of one length
-    entries = int(recorded.target_offsets[even])
-    hits = np.flatnonzero(
-        (recorded.target_action[:entries] != now.target_action[:entries])
-        | (recorded.target_prob[:entries] != now.target_prob[:entries])
+    """int64[K]: those of the first ``shared`` plies whose policy targets differ."""
+    columns = ("target_offsets", *TARGET_COLUMNS)
+    if all(np.array_equal(getattr(recorded, name), getattr(now, name)) for name in columns):
+        return np.empty(0, np.int64)
+    return np.flatnonzero(
+        [_at(recorded, TARGET, ply) != _at(now, TARGET, ply) for ply in range(shared)]
     )
-    if len(hits):
-        return np.searchsorted(ends[0], hits[:1], side="right")
-    return uneven
 
 
 def _at(game: GameRecords, name: str, index: int) -> Value:
