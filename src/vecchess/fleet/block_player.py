@@ -210,7 +210,7 @@ class BlockPlayer:
         return [self._played(self._task, entry) for entry in entries]
 
     def files_for(self, segments: IdSet) -> list[tuple[Path, str]]:
-        """The files with which blocks go on, see ``CutSource``."""
+        """The files with which blocks go on, see ``FindCuts``."""
         assert self._task is not None, "segments are of a task"
         files = [
             file
@@ -239,7 +239,12 @@ class BlockPlayer:
         check_search(config.tree, share, self._devices)
         self._config = config
         return Supervisor(
-            config, self._run, self._devices, self._watcher, seating=self._seating, cuts=self
+            config,
+            self._run,
+            self._devices,
+            self._watcher,
+            seating=self._seating,
+            find_cuts=self.files_for,
         )
 
     def _net(self, task: FleetTask) -> str:

@@ -60,7 +60,7 @@ from vecchess.runtime.retried_read import read_file, retried, unreadable
 from vecchess.runtime.signals import StopSignals
 from vecchess.runtime.write_retry import WriteRetry
 from vecchess.selfplay.run_selfplay import play_run
-from vecchess.selfplay.supervisor.cut_finder import CutFinder
+from vecchess.selfplay.supervisor.cut_finder import FindCuts, recorded_cuts
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, write_throughput
@@ -138,7 +138,9 @@ class FleetExecutor:
         self._manifest = manifest = run.manifest()
         has_seats = self._seating is not None
         self.ledger = GameLedger(manifest, self._games.run_id, watcher.report_line, has_seats)
-        self._cuts = CutFinder(run, manifest, self._seating) if self._seating else None
+        self._find_cuts: FindCuts | None = None
+        if self._seating is not None:
+            self._find_cuts = partial(recorded_cuts, run, manifest, self._seating)
         self._quota = DiskQuota(manifest, config.keep_gb, watcher.report_line, log_event)
         self._steps = LearnerSteps(keeps_results, records_each=not has_seats)
         self._has_started = self._is_stopping = False
@@ -290,16 +292,16 @@ class FleetExecutor:
             net_sha256="" if file is None else hashlib.sha256(_content(file)).hexdigest(),
         )
         self._cut_files = {}
-        if self._cuts is None or not generation:
+        if self._find_cuts is None or not generation:
             return draft
-        inputs = tuple(self._inputs(self._cuts, blocks))
+        inputs = tuple(self._inputs(self._find_cuts, blocks))
         return draft.model_copy(update={"inputs": inputs})
 
-    def _inputs(self, cuts: CutFinder, blocks: Blocks) -> Iterator[tuple[CutPart, ...]]:
+    def _inputs(self, find_cuts: FindCuts, blocks: Blocks) -> Iterator[tuple[CutPart, ...]]:
         """The files of each block with the games it goes on with."""
         for block in range(blocks.num_blocks):
             self._beat()
-            yield tuple(self._part(*file) for file in cuts.files_for(blocks.ids(block)))
+            yield tuple(self._part(*file) for file in find_cuts(blocks.ids(block)))
 
     def _block_size(self, total: int) -> int:
         """Seats, or games, of a block: as the settings say, or such that there are some 256."""

@@ -1,7 +1,7 @@
 """Finds the files with the games that a generation of a training left unfinished."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from vecchess.runtime.atomic_write import remove_file
 from vecchess.store.id_set import IdSet
@@ -9,27 +9,17 @@ from vecchess.store.manifest import Manifest
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 
-
-class CutSource(Protocol):
-    """Says where the games lie with which segments go on."""
-
-    def files_for(self, segments: IdSet) -> list[tuple[Path, str]]:
-        """The files with the games that ``segments``, of one generation, go on with, and the sha256
-        of each."""
+FindCuts = Callable[[IdSet], list[tuple[Path, str]]]
+"""Returns the files with the games that some segments, of one generation, go on with, and the
+sha256 of each."""
 
 
-class CutFinder:
-    """The cuts of a run."""
-
-    def __init__(self, run: RunFolder, manifest: Manifest, seating: Seating) -> None:
-        """``manifest``: that of the run."""
-        self._run, self._manifest, self._seating = run, manifest, seating
-
-    def files_for(self, segments: IdSet) -> list[tuple[Path, str]]:
-        """The files with the games that ``segments``, of one generation, go on with, as far as they
-        are recorded, and the sha256 of each."""
-        entries = self._manifest.entries_of(self._seating.before(segments))
-        return [(self._run.cuts / each.file, each.cut) for each in entries if each.cut]
+def recorded_cuts(
+    run: RunFolder, manifest: Manifest, seating: Seating, segments: IdSet
+) -> list[tuple[Path, str]]:
+    """What ``FindCuts`` returns, as far as it is recorded in ``manifest``, that of ``run``."""
+    entries = manifest.entries_of(seating.before(segments))
+    return [(run.cuts / each.file, each.cut) for each in entries if each.cut]
 
 
 def remove_cuts(run: RunFolder, manifest: Manifest, first_needed: int) -> None:

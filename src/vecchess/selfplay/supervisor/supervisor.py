@@ -18,7 +18,7 @@ from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import VecchessError
 from vecchess.runtime.devices import Device, Share
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.supervisor.cut_finder import CutSource
+from vecchess.selfplay.supervisor.cut_finder import FindCuts
 from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
 from vecchess.selfplay.supervisor.worker_pool import POLL_S
 from vecchess.selfplay.supervisor.worker_throughput import Throughput, combined_throughput
@@ -99,19 +99,19 @@ class Supervisor:
         stops: StopSignals | None = None,
         log_event: LogEvent = no_event,
         seating: Seating | None = None,
-        cuts: CutSource | None = None,
+        find_cuts: FindCuts | None = None,
     ) -> None:
         """No worker is started before ``play``. Raises DataError for a damaged manifest.
 
         seating: of a training: segments are played in place of games, so that below ids are those
-        of segments. cuts: of somebody who plays blocks of a run that is elsewhere.
+        of segments. find_cuts: of somebody who plays blocks of a run that is elsewhere.
         stops: ends ``play`` early; the caller enters it for as long as signals are to be handled.
         None: only ``stop`` does. log_event: gets events for the run log.
         """
         self.config = config
         self.devices = devices
         self.assigner = WorkAssigner(
-            config, run, devices, watcher.report_line, log_event, seating, cuts
+            config, run, devices, watcher.report_line, log_event, seating, find_cuts
         )
         self.ledger = self.assigner.ledger
         self.workers = self.assigner.pool.workers

@@ -6,6 +6,7 @@ before; a worker that runs short gets more, as long as there is something left (
 """
 
 from collections import Counter
+from functools import partial
 
 from vecchess.config import SelfplayConfig
 from vecchess.errors import DataError, NetworkError, VecchessError, WorkerDied
@@ -13,7 +14,7 @@ from vecchess.runtime.devices import Device, Share, divide_by_speed, share_out
 from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.write_retry import WriteRetry
-from vecchess.selfplay.supervisor.cut_finder import CutFinder, CutSource
+from vecchess.selfplay.supervisor.cut_finder import FindCuts, recorded_cuts
 from vecchess.selfplay.supervisor.disk_quota import DiskQuota
 from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.worker_pool import POLL_S, WorkerPool
@@ -46,18 +47,18 @@ class WorkAssigner:
         report_line: ReportLine,
         log_event: LogEvent = no_event,
         seating: Seating | None = None,
-        cuts: CutSource | None = None,
+        find_cuts: FindCuts | None = None,
     ) -> None:
         """No worker is started. ``seating``: of a training, whose segments are assigned in place of
-        games. ``cuts``: of somebody who plays blocks of a run that is elsewhere. Raises DataError
-        for a damaged manifest."""
-        self.pool = WorkerPool(config, run, devices, seating, in_blocks=cuts is not None)
+        games. ``find_cuts``: of somebody who plays blocks of a run that is elsewhere. Raises
+        DataError for a damaged manifest."""
+        self.pool = WorkerPool(config, run, devices, seating, in_blocks=find_cuts is not None)
         manifest = run.manifest()
         self.ledger = GameLedger(manifest, self.pool.run_id, report_line, seating is not None)
         self._unit = "games" if seating is None else "segments"
-        self._cuts = cuts
-        if seating is not None and cuts is None:
-            self._cuts = CutFinder(run, manifest, seating)
+        self._find_cuts = find_cuts
+        if seating is not None and find_cuts is None:
+            self._find_cuts = partial(recorded_cuts, run, manifest, seating)
         self._blocks: Blocks | None = None
         self.inflight = InflightFolder(run.inflight, self.pool.run_id)
         """Saved games of workers that are gone."""
@@ -188,15 +189,15 @@ class WorkAssigner:
 
     def _replenish(self, worker: WorkerProcess, message: Message) -> None:
         """Keep a few seconds of games with each worker, fewer towards the end."""
-        wanted = max(self.share.games // 2, int(2 * worker.meter.games_per_s))
+        wanted = max(self.share.games // 2, int(2 * worker.meter.recent().games_per_s))
         if message["unstarted"] < wanted and not worker.is_told_to_stop:
             per_worker = -(-self.ledger.num_open // len(self._devices))
             self._assign(worker.plan.index, min(wanted - message["unstarted"], per_worker))
 
     def _assign(self, index: int, count: int) -> None:
         if ids := self.ledger.assign(index, count, self._blocks):
-            cuts = self._cuts.files_for(ids) if self._cuts else []
-            saved = [] if self._cuts else self.inflight.files_with(ids)
+            cuts = self._find_cuts(ids) if self._find_cuts else []
+            saved = [] if self._find_cuts else self.inflight.files_with(ids)
             self.pool.workers[index].send_games(ids, saved, cuts, self._blocks)
 
     def _survey_saved_games(self) -> None:

@@ -185,14 +185,6 @@ class ThroughputMeter:
         """The newest message; empty before the first."""
         return self._readings[-1][1] if self._readings else {}
 
-    @property
-    def games_per_s(self) -> float:
-        """Games finished a second, over the last seconds."""
-        if len(self._readings) < 2:
-            return 0.0
-        (since, first), (now, last) = self._readings[0], self._readings[-1]
-        return float(last["games"] - first["games"]) / max(now - since, 1e-9)
-
     def recent(self) -> Throughput:
         """Throughput over the last seconds."""
         if self._recent is None:
