@@ -12,7 +12,7 @@ from tests.fleet.test_fleet_run import Quiet
 from tests.store.games import made_up
 from vecchess.config import SelfplayConfig, TrainConfig
 from vecchess.errors import DiskFull
-from vecchess.fleet import block_games, fleet_run
+from vecchess.fleet import fleet_run
 from vecchess.fleet.block_games import BlockGames
 from vecchess.fleet.fleet_run import FleetExecutor
 from vecchess.fleet.steps import Accept, Steps
@@ -21,6 +21,7 @@ from vecchess.runtime import write_retry
 from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.devices import CPU
 from vecchess.selfplay.supervisor.supervisor import RunResult, remaining_s
+from vecchess.store import run_folder
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames
 from vecchess.store.remote.block_file import BlockName, pack_block
@@ -155,7 +156,7 @@ def test_results_wait_while_the_disk_is_full(
         write_atomically(path, data)
 
     executor = executor_of(run, watcher)
-    monkeypatch.setattr(block_games, "write_atomically", write)
+    monkeypatch.setattr(run_folder, "write_atomically", write)
     monkeypatch.setattr(write_retry, "RETRY_S", 0.0)
     monkeypatch.setattr(fleet_run, "BUSY_S", 0.0)
     executor._accept(TASK, results_of(run))

@@ -23,7 +23,7 @@ from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
 from vecchess.selfplay.worker.shard_writer import ShardWriter
 from vecchess.selfplay.worker.worker import WorkerPlan
 from vecchess.store import manifest as manifests
-from vecchess.store import shard as shards
+from vecchess.store import run_folder
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import ShardEntry
@@ -65,11 +65,13 @@ def finished(*ids: int) -> list[FinishedGames]:
 
 def test_a_writer_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk, lines, entries = Disk(), list[str](), list[ShardEntry]()
-    monkeypatch.setattr(shards, "write_atomically", disk.writing(write_atomically))
+    run = RunFolder(tmp_path / "run")
+    run.create()
+    monkeypatch.setattr(run_folder, "write_atomically", disk.writing(write_atomically))
     monkeypatch.setattr(write_retry, "RETRY_S", 0.01)
 
     def writer_of(prefix: str, num_games: int) -> ShardWriter:
-        return ShardWriter(tmp_path, prefix, num_games, 0.01, entries.append, lines.append)
+        return ShardWriter(run, prefix, num_games, 0.01, entries.append, lines.append)
 
     writer = writer_of("w", 2)
     writer.put(finished(0, 1))
@@ -99,9 +101,11 @@ def test_a_writer_of_blocks_says_how_many_games_wait(
     """Two whole blocks, of which so many find room, and a game of a third."""
     disk, lines, entries = Disk(), list[str](), list[ShardEntry]()
     disk.room = room
-    monkeypatch.setattr(shards, "write_atomically", disk.writing(write_atomically))
+    run = RunFolder(tmp_path / "run")
+    run.create()
+    monkeypatch.setattr(run_folder, "write_atomically", disk.writing(write_atomically))
     monkeypatch.setattr(write_retry, "RETRY_S", 0.01)
-    writer = ShardWriter(tmp_path, "w", 2, 0.01, entries.append, lines.append)
+    writer = ShardWriter(run, "w", 2, 0.01, entries.append, lines.append)
     writer.blocks = Blocks(0, 6, 2)
     writer.put(finished(0, 2, 4, 3, 1))
     until(lambda: writer.is_behind)

@@ -18,21 +18,27 @@ from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
-from vecchess.store.shard import read_shard, write_shard
+from vecchess.store.shard import read_shard, shard_bytes
+
+
+def made_run(folder: Path) -> RunFolder:
+    run = RunFolder(folder / "run")
+    run.create()
+    return run
 
 
 def test_a_writer_says_when_it_is_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a slow disk has more than so many plies before it; nothing of them is lost."""
     games, disk = play_finished(GameConfig(max_plies=10, random_plies=2), 4), Event()
 
-    def slowly(path: Path, records: GameRecords, run_id: str) -> str:
+    def slowly(records: GameRecords, run_id: str) -> bytes:
         disk.wait()
-        return write_shard(path, records, run_id)
+        return shard_bytes(records, run_id)
 
-    monkeypatch.setattr(writer, "write_shard", slowly)
+    monkeypatch.setattr(writer, "shard_bytes", slowly)
     monkeypatch.setattr(writer, "MOST_UNWRITTEN", 2 * sum(part.num_plies for part in games))
     written: list[ShardEntry] = []
-    shards = ShardWriter(tmp_path, "0000", 1, 60.0, written.append, print)
+    shards = ShardWriter(made_run(tmp_path), "0000", 1, 60.0, written.append, print)
     for _ in range(2):
         shards.put(games)
         assert not shards.is_behind
@@ -50,7 +56,9 @@ def test_many_plies_make_a_shard_before_many_games_do(
     """Or whoever waits for the writer would wait for its interval."""
     games, reported = play_finished(GameConfig(max_plies=10, random_plies=2), 4), Event()
     monkeypatch.setattr(writer, "MOST_UNWRITTEN", 2 * sum(part.num_plies for part in games))
-    shards = ShardWriter(tmp_path, "0000", 1 << 20, 3600.0, lambda entry: reported.set(), print)
+    shards = ShardWriter(
+        made_run(tmp_path), "0000", 1 << 20, 3600.0, lambda entry: reported.set(), print
+    )
     shards.put(games)
     assert reported.wait(60)
     shards.close()
@@ -67,10 +75,9 @@ def test_segments_are_written_when_all_are_over_and_never_before(
         written.append(entry)
         reported.set()
 
-    run = RunFolder(tmp_path / "run")
-    run.create()
-    shards = ShardWriter(run.games, "0000", 1, 0.01, on_shard, print, seating=seating)
-    shards.generation = 5
+    run = made_run(tmp_path)
+    shards = ShardWriter(run, "0000", 1, 0.01, on_shard, print, seating=seating)
+    shards.segments = IdSet([(16, 18)])
     games = play_finished(GameConfig(max_plies=10, random_plies=2), 6)
     for part in games:
         part.games.termination[np.isin(part.numbers, (3, 4, 5))] = Termination.ONGOING

@@ -1,4 +1,4 @@
-"""The games in the result of a block: read, looked over, compared, and put into a run's folder."""
+"""The games in the result of a block: read, looked over, and compared."""
 
 import hashlib
 from dataclasses import replace
@@ -9,13 +9,11 @@ import numpy as np
 
 from vecchess.chess.rules import Termination
 from vecchess.fleet.task import FleetTask, GamesOfRun
-from vecchess.runtime.atomic_write import path_refusals, write_atomically
 from vecchess.store.id_set import IdSet
 from vecchess.store.inflight import SavedGames, parse_saved
-from vecchess.store.manifest import Manifest, ShardEntry
+from vecchess.store.manifest import Manifest
 from vecchess.store.records import GameRecords
 from vecchess.store.remote.block_file import BlockName, unpack_block
-from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
 from vecchess.store.shard import parse_shard, shard_bytes
 
@@ -88,21 +86,3 @@ class BlockGames(NamedTuple):
         """The games as a shard and as a file of those that wait, empty without any."""
         cut = self.waiting.to_bytes(run_id) if self.waiting is not None else b""
         return shard_bytes(self.ended, run_id), cut
-
-
-def store_block(
-    run: RunFolder, name: str, shard: bytes, cut: bytes, games: BlockGames, segments: IdSet
-) -> ShardEntry:
-    """Write the files of a block into a run's folder; returns the line for its manifest.
-
-    Raises DataError where the disk refuses.
-    """
-    if cut:
-        with path_refusals(run.cuts):
-            run.cuts.mkdir(exist_ok=True)
-        write_atomically(run.cuts / name, cut)
-    write_atomically(run.games / name, shard)
-    entry = ShardEntry.of(name, hashlib.sha256(shard).hexdigest(), games.ended)
-    if not cut:
-        return entry
-    return replace(entry, segments=segments, cut=hashlib.sha256(cut).hexdigest())

@@ -22,7 +22,7 @@ from rich.console import Console
 from vecchess.config import DEFAULT_NET, PlayConfig, SelfplayConfig, TrainConfig
 from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import ConfigError, DataError, VecchessError
-from vecchess.fleet.block_games import BlockGames, store_block
+from vecchess.fleet.block_games import BlockGames
 from vecchess.fleet.block_player import BlockPlayer, config_of, player_config
 from vecchess.fleet.learner_steps import LearnerSteps, Rewind
 from vecchess.fleet.player_list import PlayerList
@@ -437,7 +437,7 @@ class FleetExecutor:
 
     def _record(self, file: str, shard: bytes, cut: bytes, games: BlockGames, ids: IdSet) -> None:
         """Write the files of a block and their line; what was written before does no harm."""
-        self.ledger.record(FLEET, store_block(self._run, file, shard, cut, games, ids))
+        self.ledger.record(FLEET, self._run.write_games(file, games.ended, shard, cut, ids))
 
     def _persist(self, write: Callable[[], object]) -> None:
         """Repeat ``write`` while the disk is full, or another process has the manifest."""

@@ -7,18 +7,20 @@ runs/<name>/  config.toml  pins.json  inputs/<setting>/*  run_id  launch  status
 Decision 28.
 """
 
+import hashlib
 import json
 import os
 import re
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from vecchess.errors import ConfigError, DataError, FileUnreadable, write_error
-from vecchess.runtime.atomic_write import open_own, write_atomically
+from vecchess.runtime.atomic_write import open_own, path_refusals, write_atomically
 from vecchess.runtime.file_lock import try_lock
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.retried_read import list_folder, read_file, read_json, retried
@@ -27,7 +29,8 @@ from vecchess.safe_parse import (
     parse_toml,
     read_bytes,
 )
-from vecchess.store.manifest import MANIFEST_NAME, Manifest
+from vecchess.store.id_set import IdSet
+from vecchess.store.manifest import MANIFEST_NAME, Manifest, ShardEntry
 from vecchess.store.records import GameRecords, concatenate
 from vecchess.store.shard import read_shards
 
@@ -142,6 +145,28 @@ class RunFolder:
         """The recorded shards. Raises DataError where the manifest is damaged or missing: it is
         there from the run's creation on."""
         return Manifest(self.games, must_exist=True)
+
+    def write_games(
+        self,
+        name: str,
+        records: GameRecords,
+        shard: bytes,
+        cut: bytes = b"",
+        segments: IdSet | None = None,
+    ) -> ShardEntry:
+        """Write the file ``shard``, which has the games ``records``, and before it the file ``cut``
+        with the games that ``segments`` left unfinished, if they did; returns the shard's line for
+        the manifest. Raises DataError where the disk refuses.
+        """
+        if cut:
+            with path_refusals(self.cuts / name):
+                self.cuts.mkdir(exist_ok=True)
+            write_atomically(self.cuts / name, cut)
+        write_atomically(self.games / name, shard)
+        entry = ShardEntry.of(name, hashlib.sha256(shard).hexdigest(), records)
+        if not cut or segments is None:
+            return entry
+        return replace(entry, segments=segments, cut=hashlib.sha256(cut).hexdigest())
 
     def records(self, report_line: ReportLine | None = None) -> GameRecords:
         """All recorded games in the order of their numbers; raises DataError if there are none.

@@ -5,22 +5,18 @@ While the disk is full they wait, and are tried again until there is room, or th
 Decisions 43, 47 and 224.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum, auto
 from functools import partial
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import Any
 
 import numpy as np
 
 from vecchess.chess.rules import Termination
-from vecchess.runtime.atomic_write import path_refusals, write_atomically
 from vecchess.runtime.freed_memory import return_freed_memory
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.write_retry import WriteRetry
@@ -35,9 +31,9 @@ from vecchess.store.id_set import Ids, IdSet
 from vecchess.store.inflight import SavedGames, join_saved
 from vecchess.store.manifest import ShardEntry
 from vecchess.store.records import GameRecords
-from vecchess.store.run_folder import CUTS
+from vecchess.store.run_folder import RunFolder
 from vecchess.store.seating import Seating
-from vecchess.store.shard import NO_RUN, write_shard
+from vecchess.store.shard import NO_RUN, shard_bytes
 
 MOST_UNWRITTEN = 1 << 20
 """Plies: play that is faster than writing pauses once so many wait. A shard is written with half of
@@ -57,7 +53,7 @@ class ShardWriter:
 
     def __init__(
         self,
-        folder: Path,
+        run: RunFolder,
         prefix: str,
         shard_games: int,
         interval_s: float,
@@ -69,16 +65,15 @@ class ShardWriter:
         """Files are named ``prefix-NNNNNN.npz``; ``on_shard(entry)`` follows each write.
 
         seating: of a training. A shard is written only when it is asked for, once all segments are
-        over, and before it the games that wait, in ``cuts`` beside ``folder``; or once a block of
-        ``blocks`` is over.
+        over, and before it the games that wait, in ``cuts``; or once a block of ``blocks`` is over.
         ``report_line`` gets a line when games wait for a full disk, and when they no longer do.
         """
-        self._folder = folder
+        self._run_folder = run
         self._prefix = prefix
         self._run_id = run_id
         self._seating = seating
-        self.generation = 0
-        """Generation of the segments that are played."""
+        self.segments = IdSet()
+        """Some of the segments that are played, all of one generation."""
         self.blocks: Blocks | None = None
         """What is played where it is given out in blocks: each of them becomes a shard. Of these
         only whole ones are written, so that nothing else may wait when it is set."""
@@ -193,9 +188,7 @@ class ShardWriter:
 
     def _ids(self, numbers: Ids) -> Ids:
         """int64[K]: the segments of the games ``numbers``, or without seats these themselves."""
-        if self._seating is None:
-            return numbers
-        return self.generation * self._seating.seats + numbers % self._seating.seats
+        return self._seating.of_games(self.segments, numbers) if self._seating else numbers
 
     def _whole_blocks(self, blocks: Blocks) -> list[int]:
         return [block for block, num in self._over.items() if num == len(blocks.ids(block))]
@@ -220,26 +213,19 @@ class ShardWriter:
             del self._over[block]
         return_freed_memory()
 
-    def _next_name(self) -> str:
-        return f"{self._prefix}-{self._num_written:06d}.npz"
-
-    def _write_games(self, records: GameRecords, **more: Any) -> None:
-        """Write a shard, and report it; ``more`` fields of its entry."""
-        name = self._next_name()
-        sha256 = write_shard(self._folder / name, records, self._run_id)
-        self._num_written += 1
-        self._on_shard(replace(ShardEntry.of(name, sha256, records), **more))
-
     def _write_segments(self, games: SavedGames) -> None:
         """Write the games that wait, then those that ended."""
         ended, waiting = ended_and_waiting(games)
         waiting = replace(waiting, records=waiting.records.with_used_nets())
         cut = waiting.to_bytes(self._run_id, compressed=self.blocks is not None)
-        path = self._folder.parent / CUTS / self._next_name()
-        with path_refusals(path):
-            path.parent.mkdir(exist_ok=True)
-        write_atomically(path, cut)
-        segments = IdSet.of(self._ids(waiting.records.numbers))
-        self._write_games(
-            ended.with_used_nets(), segments=segments, cut=hashlib.sha256(cut).hexdigest()
-        )
+        self._write_games(ended.with_used_nets(), cut, IdSet.of(self._ids(waiting.records.numbers)))
+
+    def _write_games(
+        self, records: GameRecords, cut: bytes = b"", segments: IdSet | None = None
+    ) -> None:
+        """Write a shard as ``RunFolder.write_games`` does, and report it."""
+        name = f"{self._prefix}-{self._num_written:06d}.npz"
+        shard = shard_bytes(records, self._run_id)
+        entry = self._run_folder.write_games(name, records, shard, cut, segments)
+        self._num_written += 1
+        self._on_shard(entry)

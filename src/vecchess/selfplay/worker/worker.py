@@ -109,7 +109,7 @@ class Worker:
             plan.config, plan.net, plan.device, share, self._pool, self._report_line, plan.seating
         )
         self._writer = ShardWriter(
-            plan.run.games,
+            plan.run,
             plan.shard_prefix,
             plan.config.shard_games,
             plan.config.shard_interval_s,
@@ -232,13 +232,13 @@ class Worker:
     def _add_segments(self, ids: IdSet, seating: Seating, cuts: list[tuple[str, str]]) -> None:
         """Play the segments ``ids``, of one generation: go on with the unfinished games in the
         files ``cuts`` (each with its sha256)."""
-        self._writer.generation = generation = ids.span[0] // seating.seats
+        self._writer.segments = ids
         files = [(Path(file), sha256) for file, sha256 in cuts]
         saved = read_cuts(files, seating, ids, self._server.net_sha, self._report_line)
         if saved is not None:
             self._pool.add_saved(saved)
             ids -= IdSet.of(seating.of_games(ids, saved.records.numbers))
-        if ids and generation:
+        if ids and ids.span[0] >= seating.seats:
             self._report_line(f"{len(ids):,} seats begin new games: theirs are not here")
         self._pool.add(IdSet.of(seating.new_games(ids)))
 
