@@ -22,7 +22,7 @@ from bench.fake_device import FAKE
 
 from vecchess.config import SelfplayConfig
 from vecchess.runtime.devices import CPU
-from vecchess.selfplay.supervisor.supervisor import RunResult, Supervisor
+from vecchess.selfplay.supervisor.supervisor import RunResult, SelfplayWatcher, Supervisor
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import pin_run
@@ -33,7 +33,7 @@ H100_LIKE = "1:20ms,512:20ms,1024:25ms,2048:43ms,4096:80ms"
 """The shape of an H100's curve, flat up to some hundred slots; a hundred times slower."""
 
 
-class NoDisplay:
+class NoDisplay(SelfplayWatcher):
     """A watcher that shows nothing."""
 
     def update(self, supervisor: Supervisor) -> None:

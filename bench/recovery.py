@@ -22,7 +22,7 @@ from rich.console import Console
 
 from vecchess.config import SelfplayConfig, build
 from vecchess.runtime.devices import parse_gpus
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.worker.networks import configured_network, store_configured_net
 from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.store.id_set import IdSet
@@ -37,7 +37,7 @@ FULL_SPEED = 0.9
 """Share of the speed before that counts as full: windows of half a second scatter so much."""
 
 
-class Killer:
+class Killer(SelfplayWatcher):
     """A watcher that kills a worker, waits for full speed, and kills the next."""
 
     def __init__(self, deaths: int) -> None:

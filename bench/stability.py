@@ -20,7 +20,7 @@ from rich.console import Console
 from vecchess.config import SelfplayConfig, build
 from vecchess.runtime.devices import parse_gpus
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.worker.networks import configured_network, store_configured_net
 from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.store.id_set import IdSet
@@ -31,7 +31,7 @@ ENDLESS = 1 << 22
 NEGATIVE = 3
 
 
-class Sampler:
+class Sampler(SelfplayWatcher):
     """A watcher that reads the memory of all processes now and then, and ends the run."""
 
     def __init__(self, seconds: float, interval_s: float) -> None:

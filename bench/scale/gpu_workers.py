@@ -30,7 +30,7 @@ from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.machine_limits import num_cores
 from vecchess.runtime.devices import CPU, GPU_MOVERS
 from vecchess.runtime.json_pipe import Message
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.supervisor.worker_throughput import (
     Throughput,
     combined_throughput,
@@ -47,7 +47,7 @@ H100_BASE_US = {1: 200, 512: 500, 3277: 2200, 4096: 2700}
 """Time of a step by occupied slots: an estimate from the compiled kernels, not a measurement."""
 
 
-class Stopwatch:
+class Stopwatch(SelfplayWatcher):
     """A watcher that reads the load when all workers have played for a while, and ends the run."""
 
     def __init__(self, num_workers: int, settle_s: float, seconds: float) -> None:
@@ -80,9 +80,6 @@ class Stopwatch:
                 ]
             )
             supervisor.stop("time")
-
-    def report_line(self, line: str) -> None:
-        """Drop ``line``."""
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ from vecchess.config import CONSTANT_NET, SelfplayConfig
 from vecchess.runtime.devices import Device
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, write_throughput
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.store.id_set import IdSet
 from vecchess.store.metrics import MetricsLog
 from vecchess.store.run_folder import RunFolder
@@ -44,7 +44,7 @@ SLOTS = 256
 """So few that games are handed out every few seconds, as when a run has lasted."""
 
 
-class Clockwork:
+class Clockwork(SelfplayWatcher):
     """Looks on: once everybody plays it takes the time, and ends the run after so many seconds."""
 
     def __init__(self, num_workers: int, seconds: float, profile: cProfile.Profile | None) -> None:

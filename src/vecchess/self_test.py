@@ -20,7 +20,7 @@ from vecchess.jit import cache_base
 from vecchess.machine_limits import MEGABYTE, machine_limits, num_cores
 from vecchess.runtime.devices import parse_gpus, visible_gpus
 from vecchess.selfplay.run_selfplay import play_run
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.store.run_folder import RunFolder
 
 SCHEMA = 1
@@ -102,7 +102,7 @@ def _read_back(run: RunFolder) -> str:
     return f"{records.num_games} games, {int(records.offsets[-1]):,} plies"
 
 
-class _KnownGames:
+class _KnownGames(SelfplayWatcher):
     """Plays what a fleet's player plays before it is given games of others."""
 
     def __init__(self, console: Console) -> None:

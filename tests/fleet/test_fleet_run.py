@@ -20,7 +20,7 @@ from vecchess.fleet.steps import Store
 from vecchess.runtime.devices import CPU
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.worker.networks import store_net
 from vecchess.snn.create import create_sized
 from vecchess.snn.presets import NetConfig
@@ -44,13 +44,12 @@ CONFIG = build(
 GENERATIONS = 3
 
 
-class Quiet:
+class Quiet(SelfplayWatcher):
     """A watcher that keeps the lines."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def update(self, supervisor: Supervisor) -> None: ...
     def show(self, facts: dict[str, Any]) -> None:
         self.facts = facts
 

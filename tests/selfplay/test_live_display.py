@@ -16,7 +16,7 @@ from vecchess.runtime.devices import CPU
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.selfplay.supervisor import status_watcher
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.status_file import StatusWriter
@@ -24,7 +24,7 @@ from vecchess.store.status_file import StatusWriter
 SEARCHED = TreeConfig(search="gumbel", sims=4, cache_mb=1)
 
 
-class Watchers:
+class Watchers(SelfplayWatcher):
     """Several watchers of the same run."""
 
     def __init__(self, *watchers: StatusWatcher) -> None:

@@ -21,7 +21,7 @@ from vecchess.errors import NetworkError
 from vecchess.runtime.devices import CPU
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor import supervisor as supervisor_module
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.snn.create import create_sized
 from vecchess.store.id_set import IdSet
 from vecchess.store.manifest import ShardEntry
@@ -38,7 +38,7 @@ WAITING = CONFIG.model_copy(update={"backend": f"{FAKE}?latency=3ms"})
 GUMBEL = TreeConfig(search="gumbel", sims=4, cache_mb=1)
 
 
-class Notes:
+class Notes(SelfplayWatcher):
     """A watcher that keeps what it is told, and does something in every round."""
 
     def __init__(self) -> None:
@@ -86,8 +86,8 @@ def test_generations(tree: TreeConfig, run: RunFolder, tmp_path: Path) -> None:
             os.kill(worker.pid, signal.SIGSEGV)
             notes.do = lambda supervisor: None
 
-    log = RunLog(run.path)
-    with Supervisor(config, run, [CPU, CPU], notes, log_event=log.write) as supervisor:
+    notes.log_event = RunLog(run.path).write  # type: ignore[method-assign]
+    with Supervisor(config, run, [CPU, CPU], notes) as supervisor:
         assert supervisor.workers == {}
         first = supervisor.play(files[0], IdSet([(0, 16)]))
         pids = [worker.pid for worker in supervisor.workers.values()]

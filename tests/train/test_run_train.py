@@ -51,9 +51,7 @@ def test_games_are_played_with_the_tuned_slots(
         ranks=Ranks.alone(torch.device("cpu")),
         stop=StopSignals(),
         learner=SimpleNamespace(net=SimpleNamespace(config=sizes)),
-        reporter=SimpleNamespace(
-            status=SimpleNamespace(log=SimpleNamespace(write=no_event)), log_load=no_event
-        ),
+        reporter=SimpleNamespace(status=SimpleNamespace(), log_load=no_event),
         progress=SimpleNamespace(iteration=0),
     )
 

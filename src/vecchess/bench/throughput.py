@@ -16,7 +16,7 @@ from vecchess.runtime.json_pipe import Message
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.games.game_ids import GameIdPool
 from vecchess.selfplay.games.server import SelfplayServer
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.supervisor.worker_throughput import throughput_between
 from vecchess.selfplay.worker.networks import configured_network, store_configured_net
 from vecchess.selfplay.worker.setup import build_server
@@ -119,7 +119,7 @@ def turn_for(server: SelfplayServer, seconds: float) -> tuple[Message, Message, 
     return first, server.to_message() | {"games": games}, spent
 
 
-class _Deadline:
+class _Deadline(SelfplayWatcher):
     """Ends self-play after a number of seconds of play."""
 
     def __init__(self, seconds: float) -> None:
@@ -131,9 +131,6 @@ class _Deadline:
             self._start = perf_counter()
         if self._start and perf_counter() - self._start > self._seconds:
             games.stop("time")
-
-    def report_line(self, line: str) -> None:
-        """Drop ``line``."""
 
 
 def _with_workers(

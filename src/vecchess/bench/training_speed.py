@@ -25,7 +25,7 @@ from vecchess.runtime.cost_meter import Cost, CostMeter
 from vecchess.runtime.devices import CPU, Device, gpu_uuid, parse_gpus, see_only
 from vecchess.runtime.reporting import ReportLine
 from vecchess.runtime.torch_environment import torch_threads
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.worker.networks import PublishedNet
 from vecchess.selfplay.worker.slot_tuning import with_remembered_slots
 from vecchess.store.records import GameRecords
@@ -110,7 +110,7 @@ def playing_speed(
     return meter.speed
 
 
-class _PlayMeter:
+class _PlayMeter(SelfplayWatcher):
     """Measures self-play as its watcher, and ends it."""
 
     def __init__(self, seconds: float, devices: list[Device], report_line: ReportLine) -> None:

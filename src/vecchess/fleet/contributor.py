@@ -41,7 +41,7 @@ from vecchess.runtime.atomic_write import write_atomically
 from vecchess.runtime.devices import Device, parse_gpus
 from vecchess.runtime.progress import ProgressDisplay
 from vecchess.runtime.signals import StopSignals, exit_code
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.store.remote.object_store import WaitStopped
 from vecchess.store.remote.run_mirror import CONFIG
 
@@ -66,7 +66,7 @@ class PlayerEnds(Exception):  # noqa: N818  (named after the event)
     """The player is to end now: a stop was requested some time ago, or the run is over."""
 
 
-class Contributor:
+class Contributor(SelfplayWatcher):
     """Answers the requests of a player: by the store, in a thread, and by the devices."""
 
     def __init__(
@@ -126,7 +126,7 @@ class Contributor:
         return self._player.num_blocks if self._player else 0
 
     def update(self, supervisor: Supervisor) -> None:
-        """Show what the devices do; a ``SelfplayWatcher``. Raises PlayerEnds as ``_check_stop``."""
+        """Show what the devices do. Raises PlayerEnds as ``_check_stop``."""
         self._check_stop()
         self._display.update(self._line)
 

@@ -67,6 +67,7 @@ from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, write_thr
 from vecchess.selfplay.supervisor.supervisor import (
     HEARTBEAT_S,
     RunResult,
+    SelfplayWatcher,
     Supervisor,
     no_heartbeat,
     remaining_s,
@@ -80,7 +81,6 @@ from vecchess.store.remote.object_store import ObjectStore, is_url
 from vecchess.store.remote.run_mirror import place_of
 from vecchess.store.remote.run_places import SAVING_S
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.run_log import LogEvent, no_event
 from vecchess.store.run_pins import RunPins
 from vecchess.store.seating import Seating
 from vecchess.store.status_file import StatusWriter
@@ -121,7 +121,6 @@ class FleetExecutor:
         devices: list[Device],
         watcher: StatusWatcher,
         keeps_results: bool,
-        log_event: LogEvent = no_event,
         players: RayPlayers | None = None,
         stop: StopSignals | None = None,
     ) -> None:
@@ -141,12 +140,12 @@ class FleetExecutor:
         self._find_cuts: FindCuts | None = None
         if self._seating is not None:
             self._find_cuts = partial(recorded_cuts, run, manifest, self._seating)
-        self._quota = DiskQuota(manifest, config.keep_gb, watcher.report_line, log_event)
+        self._quota = DiskQuota(manifest, config.keep_gb, watcher.report_line, watcher.log_event)
         self._steps = LearnerSteps(keeps_results, records_each=not has_seats)
         self._has_started = self._is_stopping = False
         is_late = (stop or StopSignals()).late_after(SAVING_S)
         store.give_up = lambda: self._is_stopping or is_late()
-        self._log_event, self._net = log_event, ""
+        self._net = ""
         self._own_players = players
         self._net_file: Path | None = None
         self._cut_files: dict[str, Path] = {}
@@ -260,7 +259,7 @@ class FleetExecutor:
         source = find(net)
         if net != self._net:
             self._net = net
-            self._log_event("network", net=source.short_name)
+            self._watcher.log_event("network", net=source.short_name)
         self._net_file = source.module.weights if source.kind == "module" else source.file
         while missing := self.ledger.missing:
             draft = self._draft(net, missing.span[0])
@@ -458,7 +457,7 @@ class FleetExecutor:
         return min((entry.segments.span[0] // seats for entry in entries), default=None)
 
 
-class _Quiet:
+class _Quiet(SelfplayWatcher):
     """A watcher of the workers that check results: only their lines are passed on."""
 
     def __init__(self, watcher: StatusWatcher, beat: Callable[[], None]) -> None:
@@ -510,7 +509,7 @@ def _open_for_games(
 ) -> Iterator[FleetExecutor]:
     with closing(MetricsLog(run.path, report_line=status.add_note)) as log:
         watcher = StatusWatcher(display, status, partial(write_throughput, log))
-        with open_mailbox(config, run, devices, watcher, status, stop) as executor:
+        with open_mailbox(config, run, devices, watcher, stop) as executor:
             yield executor
             if executor.ledger.is_complete:
                 end_fleet(run, watcher.report_line, stop)
@@ -530,7 +529,6 @@ def open_mailbox(
     run: RunFolder,
     devices: list[Device],
     watcher: StatusWatcher,
-    status: StatusWriter,
     stop: StopSignals,
 ) -> FleetExecutor:
     """The executor of a run whose players find it in its folder, or at its URL; with those of a
@@ -540,10 +538,7 @@ def open_mailbox(
     players = None
     if config.executor == "ray":
         players = RayPlayers(place, config, watcher.report_line, stop)
-    keeps_results, log_event = is_url(place), status.log.write
-    return FleetExecutor(
-        config, run, store, devices, watcher, keeps_results, log_event, players, stop
-    )
+    return FleetExecutor(config, run, store, devices, watcher, is_url(place), players, stop)
 
 
 def games_of_run(config: PlayConfig, run: RunFolder, seating: Seating | None) -> GamesOfRun:

@@ -156,7 +156,6 @@ def _play(
             devices,
             StatusWatcher(display, status, partial(write_throughput, log)),
             stops,
-            status.log.write,
         ) as supervisor,
     ):
         stops.set_action(OnSignal.SET_FLAG)

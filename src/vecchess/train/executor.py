@@ -79,11 +79,11 @@ def open_executor(
         if config.executor == "local":
             settings = selfplay_config(config, config.net)
             settings = with_remembered_slots(settings, trainer.learner.net.config, devices)
-            rest = (watcher, trainer.stop, status.log.write, Seating.of(config))
+            rest = (watcher, trainer.stop, Seating.of(config))
             executor = stack.enter_context(Supervisor(settings, run, devices, *rest))
         else:
             executor = stack.enter_context(
-                open_mailbox(config, run, devices, watcher, status, trainer.stop)
+                open_mailbox(config, run, devices, watcher, trainer.stop)
             )
         player = GenerationPlayer(executor, watcher)
         try:

@@ -9,7 +9,7 @@ from vecchess.errors import WriteLater
 from vecchess.runtime.gpu_stats import GpuStats
 from vecchess.runtime.progress import PLAIN_INTERVAL_S, ProgressDisplay
 from vecchess.selfplay.supervisor.status_view import show_status
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
 from vecchess.selfplay.supervisor.worker_process import WorkerProcess
 from vecchess.store.metrics import THROUGHPUT, MetricsLog
 from vecchess.store.status_file import StatusWriter
@@ -20,11 +20,10 @@ WriteMetrics = Callable[[dict[str, Any]], object]
 """Takes a line about the throughput, ready for JSON."""
 
 
-class StatusWatcher:
+class StatusWatcher(SelfplayWatcher):
     """Updates a ``StatusWriter``, draws what it then says for people, and measures the throughput.
 
-    It is the ``SelfplayWatcher`` of this machine's workers; where others play, their executor calls
-    ``show``.
+    It watches this machine's workers; where others play, their executor calls ``show``.
     """
 
     is_shown = True
@@ -42,6 +41,10 @@ class StatusWatcher:
         """Keep a line for people in the status, and print it."""
         self._status.add_note(line)
         self._display.print(line)
+
+    def log_event(self, event: str, **facts: Any) -> None:
+        """Write an event to the run log."""
+        self._status.log.write(event, **facts)
 
     def update(self, supervisor: Supervisor) -> None:
         """Write and draw the state if it is time to; a generation that is complete leaves no

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.config.settings import MOST_GAMES
@@ -27,7 +27,6 @@ from vecchess.selfplay.worker.precompile import Precompiler
 from vecchess.store.blocks import Blocks
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.run_log import LogEvent, no_event
 from vecchess.store.seating import Seating
 from vecchess.store.stats import GameStats
 
@@ -39,14 +38,17 @@ HEARTBEAT_S = 0.5
 """How often the caller's heartbeat is called while games are played."""
 
 
-class SelfplayWatcher(Protocol):
-    """What follows a run: a live display, a status file."""
+class SelfplayWatcher:
+    """What follows a run: a live display, a status file. This one does nothing."""
 
     def update(self, supervisor: "Supervisor") -> None:
         """Called many times a second, and once when a generation is over."""
 
     def report_line(self, line: str) -> None:
         """Take a line for people about something that happened."""
+
+    def log_event(self, event: str, **facts: Any) -> None:
+        """Take an event for the run log, and its facts."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,6 @@ class Supervisor:
         devices: list[Device],
         watcher: SelfplayWatcher,
         stops: StopSignals | None = None,
-        log_event: LogEvent = no_event,
         seating: Seating | None = None,
         find_cuts: FindCuts | None = None,
     ) -> None:
@@ -106,17 +107,17 @@ class Supervisor:
         seating: of a training: segments are played in place of games, so that below ids are those
         of segments. find_cuts: of somebody who plays blocks of a run that is elsewhere.
         stops: ends ``play`` early; the caller enters it for as long as signals are to be handled.
-        None: only ``stop`` does. log_event: gets events for the run log.
+        None: only ``stop`` does.
         """
         self.config = config
         self.devices = devices
         self.assigner = WorkAssigner(
-            config, run, devices, watcher.report_line, log_event, seating, find_cuts
+            config, run, devices, watcher.report_line, watcher.log_event, seating, find_cuts
         )
         self.ledger = self.assigner.ledger
         self.workers = self.assigner.pool.workers
         self._stops = stops or StopSignals()
-        self._watcher, self._log_event = watcher, log_event
+        self._watcher = watcher
         self._seating = seating
         self._net = ""
         self._start = monotonic()
@@ -266,7 +267,7 @@ class Supervisor:
         self._num_before = self.ledger.num_recorded
         if net != self._net:
             self._net = net
-            self._log_event("network", net=self.net_name)
+            self._watcher.log_event("network", net=self.net_name)
         self._stop_requested = ""
         self._next_heartbeat = 0.0
 
