@@ -1,7 +1,7 @@
 """One self-play run from settings to summary: the command ``vecchess selfplay``."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from rich.console import Console
 
 from vecchess.config import BUILT_IN_NETS, SelfplayConfig, build, read_toml, to_toml
 from vecchess.errors import ConfigError
+from vecchess.inference.playable_net import PlayableSizes
 from vecchess.machine_limits import memory_text
 from vecchess.ports.prometheus import metrics_endpoint
 from vecchess.runtime.devices import Device, parse_gpus, share_out
@@ -102,15 +103,13 @@ def play_run(
             net_file = store_configured_net(network, run)
             status.log.write_changes(run.write_config(to_toml(given)))
             precompiler.finish(net_file)
-        config_here = with_remembered_slots(config, network.config, devices)
         display = ProgressDisplay(console, quiet)
-        if open_executor is None:
-            result = _play(config_here, net_file, run, devices, display, status, stops)
-        else:
+        here = partial(_on_this_machine, network.config, net_file)
+        opened = (open_executor or here)(config, run, devices, display, status, stops)
+        with display, opened as executor:
             stops.set_action(OnSignal.SET_FLAG)
-            with display, open_executor(config, run, devices, display, status, stops) as executor:
-                games = IdSet([(0, config.num_games)])
-                result = executor.play(net_file, games, lambda: stops.reason)
+            games = IdSet([(0, config.num_games)])
+            result = executor.play(net_file, games, lambda: stops.reason)
         summary = _summary(config, run, devices, result)
         status.finish(summary)
     return summary
@@ -137,33 +136,26 @@ def _summary(
     }
 
 
-def _play(
-    config: SelfplayConfig,
+@contextmanager
+def _on_this_machine(
+    sizes: PlayableSizes,
     net_file: str,
+    config: SelfplayConfig,
     run: RunFolder,
     devices: list[Device],
     display: ProgressDisplay,
     status: StatusWriter,
     stops: StopSignals,
-) -> RunResult:
-    """Play the games that are not recorded yet."""
-    with (
-        display,
-        closing(MetricsLog(run.path, report_line=status.add_note)) as log,
-        Supervisor(
-            config,
-            run,
-            devices,
-            StatusWatcher(display, status, partial(write_throughput, log)),
-            stops,
-        ) as supervisor,
-    ):
-        stops.set_action(OnSignal.SET_FLAG)
-        games = IdSet([(0, config.num_games)])
-        supervisor.ledger.open(games)
-        if not display.is_quiet:
-            display.print(_announcement(supervisor, net_file, run))
-        return supervisor.play(net_file, games)
+) -> Iterator[Supervisor]:
+    """The workers of this machine for the games that are not recorded yet, which it announces."""
+    config = with_remembered_slots(config, sizes, devices)
+    with closing(MetricsLog(run.path, report_line=status.add_note)) as log:
+        watcher = StatusWatcher(display, status, partial(write_throughput, log))
+        with Supervisor(config, run, devices, watcher, stops) as supervisor:
+            supervisor.ledger.open(IdSet([(0, config.num_games)]))
+            if not display.is_quiet:
+                display.print(_announcement(supervisor, net_file, run))
+            yield supervisor
 
 
 def _new_run(run_dir: Path | None) -> RunFolder:
