@@ -91,7 +91,7 @@ def show(view: RunView) -> None:
 
 def list_games(view: RunView) -> None:
     tell(view)
-    for number in view.outcomes().numbers[-3:].tolist():
+    for number in view.recorded.outcomes().numbers[-3:].tolist():
         view.game(number)
 
 

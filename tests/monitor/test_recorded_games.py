@@ -96,13 +96,13 @@ def test_a_game_and_its_neighbours_need_only_the_shards_that_they_are_in(
     real = module.read_outcomes
     monkeypatch.setattr(module, "read_outcomes", lambda p: opened.append(p.name) or real(p))
     view = RunView(tmp_path)
-    assert view.neighbours(22) == (21, 23)
-    assert view.neighbours(20) == (7, 21)
-    assert view.neighbours(27) == (26, 50)
-    assert view.neighbours(30) == (27, 50), "itself need not be recorded"
-    assert view.neighbours(0) == (None, 1)
-    assert view.neighbours(107) == (106, None)
-    assert RunView(MadeRun(tmp_path / "empty").path).neighbours(3) == (None, None)
+    assert view.recorded.neighbours(22) == (21, 23)
+    assert view.recorded.neighbours(20) == (7, 21)
+    assert view.recorded.neighbours(27) == (26, 50)
+    assert view.recorded.neighbours(30) == (27, 50), "itself need not be recorded"
+    assert view.recorded.neighbours(0) == (None, 1)
+    assert view.recorded.neighbours(107) == (106, None)
+    assert RunView(MadeRun(tmp_path / "empty").path).recorded.neighbours(3) == (None, None)
     assert game_view(view, 7)["next"] == 20
     assert opened == []
     last = [*range(107, 99, -1), 27, 26]
@@ -151,7 +151,7 @@ def test_a_look_for_a_game_does_not_go_through_the_manifest(
     real = IdSet.contains
     monkeypatch.setattr(IdSet, "contains", lambda *two: looks.append(1) or real(*two))
     monkeypatch.setattr(IdSet, "union", None)
-    assert view.neighbours(95) == (94, 200)
+    assert view.recorded.neighbours(95) == (94, 200)
     with pytest.raises(DataError, match="no game 150"):
         view.game(150)
     assert len(looks) == 1
@@ -167,9 +167,9 @@ def test_outcomes_of_shards_that_are_gone_are_forgotten(tmp_path: Path) -> None:
     made = MadeRun(tmp_path)
     made.record(searched(False))
     view = RunView(tmp_path)
-    num_games = len(view.outcomes().numbers)
-    assert len(view._recorded._outcomes) == 1
+    num_games = len(view.recorded.outcomes().numbers)
+    assert len(view.recorded._outcomes) == 1
     made.run.manifest().replace([])
     view.refresh()
-    assert len(view.outcomes().numbers) == 0 < num_games
-    assert view._recorded._outcomes == {}
+    assert len(view.recorded.outcomes().numbers) == 0 < num_games
+    assert view.recorded._outcomes == {}

@@ -16,7 +16,6 @@ from vecchess.monitor.status_reader import StatusReader
 from vecchess.safe_parse import encodable, parse_json_object, parse_toml, to_json_value
 from vecchess.store.metrics import METRICS_FILE
 from vecchess.store.run_folder import RunFolder
-from vecchess.store.shard import GameOutcomes
 from vecchess.store.stats import GameStats
 
 
@@ -36,7 +35,8 @@ class RunView:
         )
         self._status_file = StatusReader(path / "status.json")
         self._manifest = ManifestTail(path / "games")
-        self._recorded = RunGames(self._manifest)
+        self.recorded = RunGames(self._manifest)
+        """The recorded games, but for those that were pruned; ``game`` knows more of each."""
         self._live = LiveGamesReader(path / "live")
         self.refresh()
 
@@ -75,7 +75,7 @@ class RunView:
         shown = {game.number: game for game in self._shown()}
         if number in shown and not shown[number].is_live:
             return shown[number]
-        if (found := self._recorded.game(number, self._chess960)) is not None:
+        if (found := self.recorded.game(number, self._chess960)) is not None:
             return found
         if number in shown and not self.status.is_over:
             return shown[number]
@@ -84,29 +84,10 @@ class RunView:
     def last_games(self, most: int) -> list[DecodedGame]:
         """The newest recorded games, the newest first, without those that cannot be read."""
         found = []
-        for number in self.outcomes_of(0, most, backwards=True).numbers.tolist():
+        for number in self.recorded.outcomes_of(0, most, backwards=True).numbers.tolist():
             with suppress(DataError):
                 found.append(self.game(number))
         return found
-
-    def neighbours(self, number: int) -> tuple[int | None, int | None]:
-        """The numbers of the recorded games before and after ``number``, None where there is
-        none."""
-        return self._recorded.neighbours(number)
-
-    def outcomes(self) -> GameOutcomes:
-        """How all recorded games ended, in the order of recording."""
-        return self._recorded.outcomes()
-
-    @property
-    def num_recorded(self) -> int:
-        """Games that are recorded, without those that were pruned."""
-        return self._recorded.num_games
-
-    def outcomes_of(self, first: int, most: int, backwards: bool) -> GameOutcomes:
-        """How ``most`` recorded games ended, after ``first`` others in the order of recording or
-        ``backwards``. Not all shards are opened."""
-        return self._recorded.outcomes_of(first, most, backwards)
 
     def networks(self) -> list[Path]:
         """nets/*.safetensors, the newest last."""

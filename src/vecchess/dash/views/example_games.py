@@ -30,7 +30,7 @@ def _chosen(view: RunView) -> dict[int, str]:
     """At most three recorded games by number, all different: the shortest mate and the longest draw
     of all games, and the largest turn among the newest; the newest game where none of these is
     there."""
-    outcomes = view.outcomes()
+    outcomes = view.recorded.outcomes()
     numbers, plies = outcomes.numbers, outcomes.plies
     mates = np.flatnonzero((outcomes.termination == Termination.CHECKMATE) & (plies > 0))
     draws = np.flatnonzero((outcomes.result == 0) & (plies > 0))

@@ -26,7 +26,7 @@ def game_view(view: RunView, number: int) -> dict[str, Any]:
     for uci in game.ucis:
         position.push_uci(uci)
         fens.append(_pieces(position))
-    before, after = view.neighbours(number)
+    before, after = view.recorded.neighbours(number)
     return vars(game) | {"fens": fens, "previous": before, "next": after}
 
 
@@ -46,12 +46,12 @@ def game_rows(
     if order not in ORDERS:
         raise ConfigError(f"the order is one of {', '.join(ORDERS)}, not {order[:20]!r}")
     if result or ending or order in ("shortest", "longest"):
-        games = view.outcomes()
+        games = view.recorded.outcomes()
         rows = _chosen(games, result, ending, order)
         total, shown = len(rows), rows[first : first + GAMES_PER_PAGE]
     else:  # a long run has thousands of shards: those of other pages stay closed
-        games = view.outcomes_of(first, GAMES_PER_PAGE, backwards=order == "newest")
-        total, shown = view.num_recorded, np.arange(len(games.numbers))
+        games = view.recorded.outcomes_of(first, GAMES_PER_PAGE, backwards=order == "newest")
+        total, shown = view.recorded.num_games, np.arange(len(games.numbers))
     endings = {code: name for name, code in ENDING_CODES.items()}
     return {
         "total": total,
