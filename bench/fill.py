@@ -22,7 +22,7 @@ from bench.fake_device import FAKE
 
 from vecchess.config import SelfplayConfig
 from vecchess.runtime.devices import CPU
-from vecchess.selfplay.supervisor.supervisor import RunResult, SelfplayWatcher, Supervisor
+from vecchess.selfplay.supervisor.supervisor import LineWatcher, RunResult, Supervisor
 from vecchess.store.id_set import IdSet
 from vecchess.store.run_folder import RunFolder
 from vecchess.store.run_pins import pin_run
@@ -31,16 +31,6 @@ from vecchess.store.seating import Seating
 SCHEMA = 1
 H100_LIKE = "1:20ms,512:20ms,1024:25ms,2048:43ms,4096:80ms"
 """The shape of an H100's curve, flat up to some hundred slots; a hundred times slower."""
-
-
-class NoDisplay(SelfplayWatcher):
-    """A watcher that shows nothing."""
-
-    def update(self, supervisor: Supervisor) -> None:
-        """Nothing."""
-
-    def report_line(self, line: str) -> None:
-        """Nothing."""
 
 
 def main() -> None:
@@ -74,7 +64,7 @@ def _generations(
     by_positions = kind == "positions"
     found, games = [], options.positions // options.mean_plies
     with Supervisor(
-        config, run, [CPU], NoDisplay(), seating=seating if by_positions else None
+        config, run, [CPU], LineWatcher(), seating=seating if by_positions else None
     ) as supervisor:
         for number in range(options.generations):
             rows = options.slots if by_positions else min(games, options.slots)

@@ -22,13 +22,12 @@ from typing import Any
 
 import torch
 from bench.fake_device import FAKE, SLOWER
-from bench.fill import NoDisplay
 from bench.training_step import positions
 
 from vecchess.config import SelfplayConfig, TrainConfig
 from vecchess.runtime.devices import CPU
 from vecchess.runtime.signals import StopSignals
-from vecchess.selfplay.supervisor.supervisor import Supervisor
+from vecchess.selfplay.supervisor.supervisor import LineWatcher, Supervisor
 from vecchess.snn.modules.network import SpikingNet
 from vecchess.snn.presets import NetConfig
 from vecchess.store.run_folder import RunFolder
@@ -133,7 +132,7 @@ def _turns_per_s(num_workers: int, by_speed: bool) -> dict[str, Any]:
         run.create()
         pin_run(run, config)
         net, devices = config.net, [CPU] * num_workers
-        with Supervisor(config, run, devices, NoDisplay(), seating=seating) as supervisor:
+        with Supervisor(config, run, devices, LineWatcher(), seating=seating) as supervisor:
             for number in range(GENERATIONS):
                 segments = seating.segments(number, number + 1)
                 if not by_speed:

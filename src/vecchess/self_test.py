@@ -4,6 +4,7 @@ import importlib.metadata
 import platform
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from math import isinf
 from pathlib import Path
 from time import perf_counter
@@ -20,7 +21,7 @@ from vecchess.jit import cache_base
 from vecchess.machine_limits import MEGABYTE, machine_limits, num_cores
 from vecchess.runtime.devices import parse_gpus, visible_gpus
 from vecchess.selfplay.run_selfplay import play_run
-from vecchess.selfplay.supervisor.supervisor import SelfplayWatcher, Supervisor
+from vecchess.selfplay.supervisor.supervisor import LineWatcher
 from vecchess.store.run_folder import RunFolder
 
 SCHEMA = 1
@@ -48,7 +49,7 @@ def examine(console: Console) -> dict[str, Any]:
             _check("every shard reads back", lambda: _read_back(run)),
             _check(
                 "known games come out as known",
-                lambda: _KnownGames(console).play(Path(folder) / "known"),
+                lambda: _known_games(Path(folder) / "known", console),
             ),
         ]
     facts["checks"] = checks
@@ -102,26 +103,14 @@ def _read_back(run: RunFolder) -> str:
     return f"{records.num_games} games, {int(records.offsets[-1]):,} plies"
 
 
-class _KnownGames(SelfplayWatcher):
-    """Plays what a fleet's player plays before it is given games of others."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    def update(self, supervisor: Supervisor) -> None:
-        """Show nothing: it takes seconds."""
-
-    def report_line(self, line: str) -> None:
-        """Print what happened to a worker."""
-        self._console.print(line, markup=False)
-
-    def play(self, folder: Path) -> str:
-        """Play on the devices that are taken where none is named; raises VecchessError where other
-        games come out."""
-        config = ContributeConfig()
-        devices = parse_gpus(config.gpus, may_share=True)
-        digest = digest_of_known_block(config, devices, folder, self)
-        found = f"{', '.join(device.label for device in devices)}: {digest[:16]}"
-        if digest != KNOWN_DIGEST:
-            raise VecchessError(f"{found}, not {KNOWN_DIGEST[:16]}: what is computed here is wrong")
-        return found
+def _known_games(folder: Path, console: Console) -> str:
+    """Play what a fleet's player plays before it is given games of others, on the devices that are
+    taken where none is named; raises VecchessError where other games come out."""
+    config = ContributeConfig()
+    devices = parse_gpus(config.gpus, may_share=True)
+    watcher = LineWatcher(partial(console.print, markup=False))
+    digest = digest_of_known_block(config, devices, folder, watcher)
+    found = f"{', '.join(device.label for device in devices)}: {digest[:16]}"
+    if digest != KNOWN_DIGEST:
+        raise VecchessError(f"{found}, not {KNOWN_DIGEST[:16]}: what is computed here is wrong")
+    return found

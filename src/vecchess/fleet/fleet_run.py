@@ -66,9 +66,8 @@ from vecchess.selfplay.supervisor.game_ledger import GameLedger
 from vecchess.selfplay.supervisor.status_watcher import StatusWatcher, write_throughput
 from vecchess.selfplay.supervisor.supervisor import (
     HEARTBEAT_S,
+    LineWatcher,
     RunResult,
-    SelfplayWatcher,
-    Supervisor,
     no_heartbeat,
     remaining_s,
 )
@@ -409,10 +408,12 @@ class FleetExecutor:
         folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="vecchess-check-")))
         local, openings = player_config(self._config), self._config.game.openings
         config = config_of(self._games, local, openings)
+        watcher = LineWatcher(
+            lambda line: self._watcher.report_line(f"check: {line}"),
+            self._beat,  # learning goes on, and its end is looked for, while games are checked
+        )
         self._checker = self._stack.enter_context(
-            BlockPlayer(
-                self._games, config, self._devices, folder, _Quiet(self._watcher, self._beat)
-            )
+            BlockPlayer(self._games, config, self._devices, folder, watcher)
         )
         return self._checker
 
@@ -455,22 +456,6 @@ class FleetExecutor:
             return None
         seats, entries = self._seating.seats, filter(is_wrong, self.ledger.entries)
         return min((entry.segments.span[0] // seats for entry in entries), default=None)
-
-
-class _Quiet(SelfplayWatcher):
-    """A watcher of the workers that check results: only their lines are passed on."""
-
-    def __init__(self, watcher: StatusWatcher, beat: Callable[[], None]) -> None:
-        self._watcher, self._beat = watcher, beat
-
-    def update(self, supervisor: Supervisor) -> None:
-        """Let the learner show how it goes, and look whether it is to end, while kernels are
-        compiled and games are played: no progress of the check is shown."""
-        self._beat()
-
-    def report_line(self, line: str) -> None:
-        """Pass it on."""
-        self._watcher.report_line(f"check: {line}")
 
 
 def check_executor(config: PlayConfig) -> None:

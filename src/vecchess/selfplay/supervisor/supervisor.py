@@ -17,6 +17,7 @@ from vecchess.config import BUILT_IN_NETS, SelfplayConfig
 from vecchess.config.settings import MOST_GAMES
 from vecchess.errors import VecchessError
 from vecchess.runtime.devices import Device, Share
+from vecchess.runtime.reporting import ReportLine, no_report
 from vecchess.runtime.signals import StopSignals
 from vecchess.selfplay.supervisor.cut_finder import FindCuts
 from vecchess.selfplay.supervisor.work_assigner import WorkAssigner
@@ -44,11 +45,24 @@ class SelfplayWatcher:
     def update(self, supervisor: "Supervisor") -> None:
         """Called many times a second, and once when a generation is over."""
 
-    def report_line(self, line: str) -> None:
+    def report_line(self, line: str) -> object:
         """Take a line for people about something that happened."""
 
     def log_event(self, event: str, **facts: Any) -> None:
         """Take an event for the run log, and its facts."""
+
+
+@dataclass(frozen=True)
+class LineWatcher(SelfplayWatcher):
+    """A watcher that shows no progress: lines are all that it passes on."""
+
+    report_line: ReportLine = no_report
+    on_update: Callable[[], None] = lambda: None
+    """Called instead of showing anything."""
+
+    def update(self, supervisor: "Supervisor") -> None:
+        """Let the caller do what it has to do many times a second."""
+        self.on_update()
 
 
 @dataclass(frozen=True)
