@@ -127,10 +127,10 @@ def _check_type(value: Any, types: frozenset[Any]) -> None:
 
 
 class Settings(TypedModel):
-    """Immutable settings; an unknown key and a number that is not finite are errors.
+    """Immutable values; an unknown key and a number that is not finite are errors.
 
-    Each field's docstring is its documentation, and its first sentence the help of its option on
-    the command line. Validators are built when a model is first used: most commands use one.
+    The docstring of a command's setting is its documentation, and its first sentence the help of
+    its option. Validators are built when a model is first used: most commands use one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)

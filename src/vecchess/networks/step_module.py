@@ -18,7 +18,7 @@ import chess
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 from torch import Tensor
 
 from vecchess.chess.fen import from_fens
@@ -29,7 +29,7 @@ from vecchess.chess.planes import (
     require_planes_alone,
 )
 from vecchess.chess.unpack_planes import unpack_planes
-from vecchess.config.settings import TypedModel
+from vecchess.config.settings import Settings
 from vecchess.errors import NetworkError
 from vecchess.networks.state_nest import Nest, leaves, map_nest
 from vecchess.runtime.plugin import users_code
@@ -78,10 +78,8 @@ class StepModule(Protocol):
         ...
 
 
-class ExitThresholds(TypedModel):
+class ExitThresholds(Settings):
     """When a position may leave before T, in logits; all that is set must hold."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     min_steps: int = Field(default=2, ge=1, le=254)
     """Fewest time steps."""
@@ -93,10 +91,8 @@ class ExitThresholds(TypedModel):
     """Most that win, draw or loss may have moved in the last step."""
 
 
-class ModuleSizes(TypedModel):
+class ModuleSizes(Settings):
     """What vecchess has to know of a module; weights of equal ones may take each other's place."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     module: str
     """Its spec, without weights."""

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from vecchess.chess.planes import reads_moves
-from vecchess.config.settings import TypedModel
+from vecchess.config.settings import Settings
 from vecchess.errors import ConfigError
 from vecchess.shapes import MAX_TIME_STEPS
 
@@ -22,14 +22,12 @@ DIRECT = 16
 """``input_rate`` of a network whose input planes are a constant current."""
 
 
-class NetConfig(TypedModel):
+class NetConfig(Settings):
     """The sizes of a network: networks that share them have weights of the same shapes and units.
 
     Every current, membrane and accumulator is an integer multiple of 2^-grid_bits; a weight is
     int8 * 2^-k with k <= weight_bits, a bias an integer multiple of 2^-weight_bits.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     num_planes: int = Field(ge=1, le=256)
     """P, input words: binary planes, and inputs of moves behind them (``chess.planes``)."""

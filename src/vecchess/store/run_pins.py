@@ -18,11 +18,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from vecchess import __version__
 from vecchess.config import PlayConfig, build, read_toml
-from vecchess.config.settings import TypedModel, fixed_settings, flag, leaf_fields
+from vecchess.config.settings import Settings, fixed_settings, flag, leaf_fields
 from vecchess.errors import ConfigError, DataError, FileMissing
 from vecchess.inference.source import find
 from vecchess.jit import cpu_features, cpu_name
@@ -56,19 +56,15 @@ FileName = Annotated[str, Field(pattern=r"^\.*[^./\\\x00][^/\\\x00]*$")]
 """A name that cannot leave its folder, of a file that the user has named, or whose folder."""
 
 
-class PinnedFile(TypedModel):
+class PinnedFile(Settings):
     """A copy of an input: its name in ``inputs/<setting>``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: FileName
     sha256: str
 
 
-class PlayedBy(TypedModel):
+class PlayedBy(Settings):
     """The program and the processor of a start of a run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     vecchess: str
     python: str
@@ -98,10 +94,8 @@ class PlayedBy(TypedModel):
         return "; ".join(f"{name} {was}, now {now}" for name, was, now in pairs if was != now)
 
 
-class RunPins(TypedModel):
+class RunPins(Settings):
     """The content of ``pins.json``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     games_version: int
     inputs: dict[str, PinnedFile]

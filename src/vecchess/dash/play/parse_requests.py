@@ -3,10 +3,10 @@
 import asyncio
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
-from vecchess.config.settings import TypedModel
+from vecchess.config.settings import Settings
 from vecchess.config.uci_settings import LEAST_ELO, MOST_ELO
 from vecchess.dash.answers import RequestRefused
 from vecchess.dash.play.play_game import MOST_PLIES
@@ -21,20 +21,16 @@ Text = Annotated[str, Field(max_length=120)]
 Move = Annotated[str, Field(max_length=8)]
 
 
-class GameRequest(TypedModel):
+class GameRequest(Settings):
     """A game: the FEN it starts from, or "startpos", and its moves in UCI; one more as typed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     start: Text = "startpos"
     moves: tuple[Move, ...] = Field(default=(), max_length=MOST_PLIES)
     typed: Text | None = None
 
 
-class TextRequest(TypedModel):
+class TextRequest(Settings):
     """A game to be read: a FEN or a PGN, or the number of a Chess960 start position."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = ""
     chess960: Annotated[int, Field(ge=0, le=959)] | None = None
