@@ -10,7 +10,6 @@ policy alone.
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,22 +46,16 @@ def main() -> int:
     return 0
 
 
-def net_card(
-    net: str | Path,
-    epd: Path | str = MOVES,
-    limit: int | None = None,
-    on_done: Callable[[int, int], object] = lambda done, total: None,
-) -> dict[str, Any]:
+def net_card(net: str | Path, limit: int | None = None) -> dict[str, Any]:
     """Measure a network; plain values, for JSON.
 
-    net: as for ``load_net``; epd, limit: as for ``BestMoveSuite``; ``on_done`` gets the number of
-    positions done and of all. Raises NetworkError and ConfigError.
+    net: as for ``load_net``; limit: as for ``BestMoveSuite``. Raises NetworkError and ConfigError.
     """
-    network, suite = load_net(net), BestMoveSuite(epd, limit)
+    network, suite = load_net(net), BestMoveSuite(MOVES, limit)
     asked = suite.best_moves
     requests = Requests.at(asked.positions, network.config.num_planes)
     total = requests.num_rows
-    counts = SynapseCounter(network).count(requests, lambda done: on_done(done, total))
+    counts = SynapseCounter(network).count(requests)
     hits = _hits(asked, counts)
     rows, steps = np.arange(total), network.config.time_steps
     return {

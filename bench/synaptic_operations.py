@@ -61,14 +61,12 @@ class SynapseCounter:
             self.module.layer(name).register_forward_pre_hook(self._counter(name))
 
     @torch.no_grad()
-    def count(
-        self, requests: Requests, on_done: Callable[[int], object] = lambda _: None
-    ) -> StepCounts:
-        """The counts of all rows; ``on_done`` gets the number of rows done, after each batch."""
-        parts = []
-        for first in range(0, requests.num_rows, BATCH):
-            parts.append(self._batch(requests.part(slice(first, first + BATCH))))
-            on_done(min(first + BATCH, requests.num_rows))
+    def count(self, requests: Requests) -> StepCounts:
+        """The counts of all rows."""
+        parts = [
+            self._batch(requests.part(slice(first, first + BATCH)))
+            for first in range(0, requests.num_rows, BATCH)
+        ]
         return StepCounts(
             acs=np.concatenate([part.acs for part in parts], axis=1),
             macs=np.concatenate([part.macs for part in parts], axis=1),

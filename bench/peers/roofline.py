@@ -26,11 +26,6 @@ class Traffic:
     state: dict[str, float]
     """By neuron layer, membranes read and written; x0 is read by the first. For slots only."""
 
-    @property
-    def state_bytes(self) -> float:
-        """All membranes and x0."""
-        return sum(self.state.values())
-
 
 def count_traffic(net: IntegerNet, work: Work, num_slots: int) -> Traffic:
     """Bytes a position and step of ``net`` in S = ``num_slots`` slots."""

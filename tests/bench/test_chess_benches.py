@@ -27,8 +27,6 @@ def test_perft_runs_beside_stockfish() -> None:
 
 
 def test_perft_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="depth"):
-        perft.run(depth=0)
     with pytest.raises(ConfigError, match="bad FEN"):
         perft.run("x", 1)
     for depth in (1, 3):
@@ -53,5 +51,3 @@ def test_movegen_plays_the_same_games_with_any_threads(monkeypatch: pytest.Monke
     assert one["outcomes"] == two["outcomes"]
     assert one["plies"] == two["plies"]
     assert two["speedup_two_threads"] > 0
-    with pytest.raises(ConfigError, match="threads"):
-        movegen.run(1, 0, 0)

@@ -97,7 +97,7 @@ def test_slots_carry_their_membranes_to_memory_and_back() -> None:
     traffic = count_traffic(net, count_work(net, questions()), num_slots=4)
     width = membrane_bytes(net)
     tower = 5 * 64 * 32 * 2 * width + 64 * 4 * 2 * width
-    assert traffic.state_bytes == tower + 64 * 32 * 4
+    assert sum(traffic.state.values()) == tower + 64 * 32 * 4
     assert traffic.weights["block0.first"] == 9 * 32 * 32 / 4
 
 
@@ -107,5 +107,5 @@ def test_every_state_is_paid_for_by_a_layer() -> None:
     traffic = count_traffic(net, work, num_slots=1 << 30)
     slow_memory = Ceilings(1e30, 1.0, 0.0, 1.0)
     assert least_seconds(work, traffic, slow_memory, 1, in_slots=True) == pytest.approx(
-        traffic.state_bytes, rel=1e-3
+        sum(traffic.state.values()), rel=1e-3
     )

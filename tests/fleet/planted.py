@@ -63,7 +63,7 @@ FAULTS = (
           "        if self._task is None:\n            number = read_hint(",
           "        if True:\n            number = read_hint("),
     Fault("a listing of bans is believed to be complete", LEARNER,
-          "            rewind = yield from self._read_bans()  # another learner may have named a "
+          "            rewind = yield from self.read_bans()  # another learner may have named a "
           "player\n", "            rewind = None\n", liars_and_kills),
     # which task a result is of
     Fault("a task of another learner is taken for its own", LEARNER,

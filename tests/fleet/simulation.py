@@ -429,7 +429,7 @@ class Simulation:
     def _learn(self, books: Books) -> Steps[None]:
         learner = LearnerSteps(keeps_results=self.world.keeps_results)
         salt = next(self._numbers) if self.world.is_resized else 0
-        rewind = yield from learner.start()
+        rewind = yield from learner.read_bans()
         while (generation := len(books.nets) - 1) < self.world.generations:
             if rewind is None:
                 draft = self._draft(learner, books, generation, salt)

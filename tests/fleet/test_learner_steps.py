@@ -76,7 +76,7 @@ class World:
 
 def gathered(world: World, **options: bool) -> World:
     steps = LearnerSteps(keeps_results=False, **options)
-    assert carry_out(steps.start(), world.answer) is None
+    assert carry_out(steps.read_bans(), world.answer) is None
     assert carry_out(steps.gather(DRAFT, BLOCKS), world.answer) is None
     return world
 

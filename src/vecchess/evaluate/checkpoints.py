@@ -14,7 +14,7 @@ from typing import Any
 
 from vecchess.errors import ConfigError
 from vecchess.inference.source import Source
-from vecchess.runtime.cost_meter import Cost
+from vecchess.runtime.cost_meter import Cost, sum_if_known
 from vecchess.snn.integer.net_file import nets_in
 from vecchess.store.metrics import METRICS_FILE, read_metrics
 from vecchess.store.run_folder import RunFolder
@@ -56,8 +56,8 @@ class Checkpoint:
         """This network, its numbers and its cost counted on from those of ``before``."""
         return replace(
             self,
-            samples=_sum_if_known(before.samples, self.samples),
-            positions=_sum_if_known(before.positions, self.positions),
+            samples=sum_if_known(before.samples, self.samples),
+            positions=sum_if_known(before.positions, self.positions),
             cost=before.cost.then(self.cost) if before.cost and self.cost else None,
         )
 
@@ -152,7 +152,3 @@ def run_digest(run: Path) -> str:
     """sha256 of a run's id and settings. Raises DataError where either cannot be read."""
     folder = RunFolder.existing(run)
     return hashlib.sha256(folder.run_id.encode() + folder.config.read_bytes()).hexdigest()
-
-
-def _sum_if_known(first: int | None, second: int | None) -> int | None:
-    return None if first is None or second is None else first + second

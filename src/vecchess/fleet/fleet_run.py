@@ -251,7 +251,7 @@ class FleetExecutor:
 
     def _gathering(self, net: str) -> Steps[Rewind | None]:
         if not self._has_started:
-            rewind = yield from self._steps.start()
+            rewind = yield from self._steps.read_bans()
             self._has_started = True
             if rewind is not None:
                 return rewind

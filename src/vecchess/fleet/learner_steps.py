@@ -78,7 +78,7 @@ class LearnerSteps:
     """A learner, from its start to its end."""
 
     def __init__(self, keeps_results: bool, records_each: bool = False) -> None:
-        """Knows nothing of the store before ``start``. ``keeps_results``: they are the recorded
+        """Knows nothing of the store before ``read_bans``. ``keeps_results``: they are the recorded
         games of a run by URL, and another learner may go on with others than this one.
         ``records_each``: results are recorded as they come, as recorded games can be dropped."""
         self._keeps_results, self._records_each = keeps_results, records_each
@@ -89,9 +89,17 @@ class LearnerSteps:
         self._past: list[set[int]] = []
         """The tasks of each generation whose results were not tidied up yet."""
 
-    def start(self) -> Steps[Rewind | None]:
-        """Read which players are banned. A Rewind where games of one are recorded still."""
-        return (yield from self._read_bans())
+    def read_bans(self) -> Steps[Rewind | None]:
+        """Read which players are banned that were not before; a Rewind where games of one of them
+        are recorded."""
+        found = []
+        for name in (yield Names(BANNED)):
+            player = name.removeprefix(BANNED)
+            if player not in self._banned:
+                data = yield Get(name)
+                self._banned[player] = (data or b"").decode(errors="replace")
+                found.append(player)
+        return (yield from self._earliest(found))
 
     def gather(self, draft: FleetTask, wanted: Collection[int]) -> Steps[Rewind | None]:
         """Have the blocks ``wanted`` of ``draft``, a task without its number, played, and record
@@ -118,7 +126,7 @@ class LearnerSteps:
             if len(work.held) < len(wanted):
                 yield Pause(POLL_S)
                 continue
-            rewind = yield from self._read_bans()  # another learner may have named a player
+            rewind = yield from self.read_bans()  # another learner may have named a player
             if rewind is not None:
                 return rewind
             self._drop_banned(work)
@@ -210,18 +218,6 @@ class LearnerSteps:
             yield Create(BANNED + player, reason.encode())
         self._drop_banned(work)
         return (yield from self._earliest([player]))
-
-    def _read_bans(self) -> Steps[Rewind | None]:
-        """Read which players are banned that were not before; a Rewind where games of one of them
-        are recorded."""
-        found = []
-        for name in (yield Names(BANNED)):
-            player = name.removeprefix(BANNED)
-            if player not in self._banned:
-                data = yield Get(name)
-                self._banned[player] = (data or b"").decode(errors="replace")
-                found.append(player)
-        return (yield from self._earliest(found))
 
     def _drop_banned(self, work: Gathering) -> None:
         for block, (name, _) in list(work.held.items()):

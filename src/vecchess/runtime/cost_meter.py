@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import pydantic
 
@@ -24,6 +24,7 @@ Amount = Annotated[float, pydantic.Field(ge=0, le=1e15, allow_inf_nan=False)]
 HOUR_S = 3600.0
 MICRO = 1e6
 DIGITS = 3
+Number = TypeVar("Number", int, float)
 
 
 @pydantic.dataclasses.dataclass(frozen=True)
@@ -83,8 +84,8 @@ class Cost:
             wall_s,
             self.core_s + other.core_s,
             self.gpu_s + other.gpu_s,
-            _sum_if_known(self.gpu_joules, other.gpu_joules),
-            _sum_if_known(self.cpu_joules, other.cpu_joules),
+            sum_if_known(self.gpu_joules, other.gpu_joules),
+            sum_if_known(self.cpu_joules, other.cpu_joules),
         )
 
     def to_dict(self) -> dict[str, float | None]:
@@ -219,7 +220,8 @@ def _package_joules(powercap: Path) -> dict[str, tuple[float, float]] | None:
     return found or None
 
 
-def _sum_if_known(first: float | None, second: float | None) -> float | None:
+def sum_if_known(first: Number | None, second: Number | None) -> Number | None:
+    """The sum of both; None where one is not known."""
     return None if first is None or second is None else first + second
 
 

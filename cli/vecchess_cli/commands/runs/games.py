@@ -163,10 +163,11 @@ def _writable(run: str) -> Path:
 
 def _event_row(event: dict[str, Any]) -> dict[str, str]:
     """An event of the run log: when, and what in one line."""
-    from datetime import UTC, datetime
+    from datetime import UTC
 
-    time = datetime.fromtimestamp(event["time_unix"], UTC)
+    from vecchess.runtime.reporting import format_time
+
     hidden = ("schema", "time_unix", "event", "traceback", "stderr", "pid", "host")
     facts = [str(value) for name, value in event.items() if name not in hidden and value]
     text = ": ".join([event["event"], ", ".join(facts)])
-    return {"time": f"{time:%Y-%m-%d %H:%M:%S}", "event": text}
+    return {"time": format_time(event["time_unix"], "%Y-%m-%d %H:%M:%S", UTC), "event": text}

@@ -35,6 +35,7 @@ from vecchess.inference.source import find
 from vecchess.uci.uci_board import UciGame
 
 IDLE_S = 300.0
+"""A process that is unused for so long is ended."""
 MOST_ENGINES = 2
 MOST_REQUESTS = 16
 """Requests for spikes, moves and analyses that may be open at a time."""
@@ -54,13 +55,10 @@ Networks = Callable[[], Awaitable[Mapping[str, Path]]]
 class PlayService:
     """Answers requests. Writes nothing on disk."""
 
-    def __init__(
-        self, networks: Networks, nets: Sequence[str] = (), idle_s: float = IDLE_S
-    ) -> None:
-        """nets: as ``vecchess uci --net`` takes them, offered by these names. idle_s: seconds after
-        which an unused process is ended."""
+    def __init__(self, networks: Networks, nets: Sequence[str] = ()) -> None:
+        """nets: as ``vecchess uci --net`` takes them, offered by these names."""
         self._networks, self._nets, self._open = networks, tuple(nets), 0
-        self.engines = LentEngines(PlayEngine.start, idle_s, MOST_ENGINES)
+        self.engines = LentEngines(PlayEngine.start, IDLE_S, MOST_ENGINES)
         """Engines by network, as ``vecchess uci --net`` takes it."""
 
     async def close(self) -> None:
