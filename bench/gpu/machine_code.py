@@ -12,10 +12,9 @@ import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 os.environ.pop("TRITON_INTERPRET", None)
 
@@ -53,21 +52,9 @@ COUNTED = {
 }
 """What is counted -> the opcodes. A layout is converted by way of shared memory, or by shuffles."""
 LINE = re.compile(
-    r"/\*([0-9a-f]{4,6})\*/\s+(?:@!?U?P\w+ )?(\S+)([^;]*);\s+/\* 0x[0-9a-f]{16} \*/\s+"
-    r"/\* 0x([0-9a-f]{16}) \*/"
+    r"/\*[0-9a-f]{4,6}\*/\s+(?:@!?U?P\w+ )?(\S+)([^;]*);\s+/\* 0x[0-9a-f]{16} \*/\s+"
+    r"/\* 0x[0-9a-f]{16} \*/"
 )
-BRANCH = re.compile(r"0x([0-9a-f]+)")
-
-
-class Instruction(NamedTuple):
-    """One of the machine code."""
-
-    address: int
-    opcode: str
-    target: int | None
-    """Address that a branch goes to."""
-    stall: int
-    """Clocks until the same warp may issue the next one."""
 
 
 @dataclass(frozen=True)
@@ -77,28 +64,18 @@ class MachineCode:
     registers: int
     stack_bytes: int
     shared_bytes: int
-    instructions: tuple[Instruction, ...]
+    opcodes: tuple[str, ...]
+    """Of its instructions, in their order."""
 
-    def count(self, opcodes: str) -> int:
-        """Instructions whose opcode begins as the pattern ``opcodes``."""
-        return sum(bool(re.match(opcodes, one.opcode)) for one in self.instructions)
+    def count(self, pattern: str) -> int:
+        """Instructions whose opcode begins as the ``pattern``."""
+        return sum(bool(re.match(pattern, opcode)) for opcode in self.opcodes)
 
     def facts(self) -> dict[str, int]:
         """Numbers for JSON."""
         taken = {"registers": self.registers, "stack": self.stack_bytes}
-        counts = {name: self.count(opcodes) for name, opcodes in COUNTED.items()}
+        counts = {name: self.count(pattern) for name, pattern in COUNTED.items()}
         return taken | {"shared_bytes": self.shared_bytes} | counts
-
-    @cached_property
-    def loops(self) -> list[range]:
-        """Indices of the instructions of each loop, the longest first."""
-        index = {one.address: at for at, one in enumerate(self.instructions)}
-        found = [
-            range(index[one.target], at + 1)
-            for at, one in enumerate(self.instructions)
-            if one.target in index and one.target < one.address
-        ]
-        return sorted(found, key=len, reverse=True)
 
 
 def type_of(name: str) -> str:
@@ -140,16 +117,13 @@ def machine_code(kernel: Any) -> MachineCode:
         usage = _run("cuobjdump", "--dump-resource-usage", str(file))
         text = _run("cuobjdump", "-sass", str(file))
     taken = {name: int(number) for name, number in re.findall(r"(REG|STACK):(\d+)", usage)}
-    instructions = tuple(_instruction(*parts) for parts in LINE.findall(text))
-    return MachineCode(taken["REG"], taken["STACK"], kernel.metadata.shared, instructions)
+    opcodes = tuple(_opcode(*parts) for parts in LINE.findall(text))
+    return MachineCode(taken["REG"], taken["STACK"], kernel.metadata.shared, opcodes)
 
 
-def _instruction(address: str, opcode: str, operands: str, control: str) -> Instruction:
-    if operands.strip() == "RZ, [RZ]":  # a load of nothing: so ptxas waits for the memory
-        opcode = "NOP"
-    target = BRANCH.search(operands) if opcode.startswith("BRA") else None
-    stall = int(control, 16) >> 41 & 0xF
-    return Instruction(int(address, 16), opcode, int(target[1], 16) if target else None, stall)
+def _opcode(opcode: str, operands: str) -> str:
+    is_wait = operands.strip() == "RZ, [RZ]"  # a load of nothing: so ptxas waits for the memory
+    return "NOP" if is_wait else opcode
 
 
 def _run(tool: str, *arguments: str) -> str:

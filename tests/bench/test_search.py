@@ -1,9 +1,6 @@
-"""``bench search`` and the match of two searches, in small."""
+"""``bench search``, in small."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +9,6 @@ from vecchess.bench import search
 from vecchess.config.bench_settings import SearchBench
 from vecchess.errors import ConfigError
 
-PROGRAM = Path(__file__).parents[2] / "bench" / "search_strength.py"
 SETTINGS = {"games": 8, "sims": 6, "seconds": 0.03, "gpus": "cpu"}
 ROW = {
     "simulations_per_s", "moves_per_s", "evals_per_s", "nodes", "edges_per_node", "mean_depth",
@@ -48,24 +44,3 @@ def test_search_with_a_network() -> None:
 def test_search_takes_one_device() -> None:
     with pytest.raises(ConfigError, match="one device"):
         search.run(SearchBench(net="tiny", gpus="cpu:2"))
-
-
-@pytest.mark.thorough
-def test_a_match() -> None:
-    sizes = ["--games", "4", "--sims", "8", "--max-plies", "61", "--cache-mb", "1"]
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), *sizes, "--least", "-9999", "--set", "considered=4"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode in (0, 3), done.stderr
-    report = json.loads(done.stdout)
-    assert report["searches"] == ["gumbel 8", "gumbel 1"]
-    assert report["wins"] + report["draws"] + report["losses"] == report["games"] == 4
-    assert sum(report["ptnml"]) == 2
-    assert sum(report["terminations"].values()) == 4
-    assert report["distinct_games"] == 4
-    assert 0 < report["plies"] <= 4 * (61 - 6)
-    assert report["simulations"][0] > 2 * report["simulations"][1] > 0

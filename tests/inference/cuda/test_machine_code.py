@@ -38,12 +38,3 @@ def test_every_tile_is_lean_machine_code() -> None:
     found = _tiles()
     assert {code["tile"]["steps"] for code in found} == {1, 2}
     assert [code for code in found if not _is_lean(code)] == []
-
-
-@pytest.mark.slow
-def test_the_model_predicts_no_less_on_the_faster_memory() -> None:
-    nets = json.loads(printed_by("bench.gpu.machine_model", "--nets", "tiny"))["nets"]
-    for rule in ("fixed_T", "exits"):
-        h100, h200 = (nets["tiny"][gpu][rule]["positions_per_s"] for gpu in ("H100", "H200"))
-        assert 0 < h100["low"] <= h100["high"]
-        assert all(h100[name] <= h200[name] for name in h100)

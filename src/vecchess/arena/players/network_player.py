@@ -119,8 +119,6 @@ class SearchPlayer(NetworkPlayer):
         Raises ConfigError where memory is short, or tablebases are missing.
         """
         super().__init__(max_games, seed, temperature, name)
-        self.simulations = 0
-        """Simulations of all searches so far."""
         tablebase = Tablebase(config.syzygy) if config.syzygy else None
         self.search = BatchSearch(
             config, backend, max_games, tablebase=tablebase, num_planes=num_planes
@@ -148,7 +146,6 @@ class SearchPlayer(NetworkPlayer):
             return MoveReplies.none()
         found = self.search.results(slots)
         self.search.free(slots)
-        self.simulations += int(found.visits.sum())
         moves = actions_to_moves(self._positions[slots], found.action)
         values = (2 * found.win + found.draw) / (2 * UNIT)
         return MoveReplies.of_moves(slots, moves, values, found.visits)
