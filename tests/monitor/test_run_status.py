@@ -49,7 +49,7 @@ def test_a_run_that_was_killed_is_gone_once_it_is_silent(tmp_path: Path) -> None
     view = RunView(tmp_path)
     assert view.status.state == "playing", "it may be at work on something long"
     made.killed(18_000.0)
-    assert view.refresh()
+    view.refresh()
     assert view.status.state == "playing", "we saw it change just now, whatever its clock says"
     status = RunView(tmp_path).status
     assert (status.state, status.is_over) == ("gone", True)
@@ -106,7 +106,7 @@ def test_clocks_that_differ_do_not_make_a_live_run_gone(
     view.refresh()
     assert view.status.state == "playing"
     clock.now += 2.0
-    assert view.refresh()
+    view.refresh()
     assert (view.status.state, view.status.age_s) == ("gone", 11.0)
 
 

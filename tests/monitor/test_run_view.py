@@ -16,6 +16,7 @@ from tests.monitor.runs import (
     state_of,
 )
 from vecchess.errors import ConfigError
+from vecchess.monitor import changing_file
 from vecchess.monitor.charts import charts
 from vecchess.monitor.run_view import RunView
 from vecchess.store.stats import GameStats
@@ -44,21 +45,33 @@ def test_a_run_is_seen_and_not_touched(tmp_path: Path) -> None:
     assert state_of(made.path) == before
 
 
-def test_refreshing_finds_what_is_new_and_nothing_else(tmp_path: Path) -> None:
+def test_refreshing_finds_what_is_new_and_reads_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = selfplay_run(tmp_path / "first")
     view = RunView(made.path)
-    assert not view.refresh()
+    read: list[str] = []
+    for name in ("open_regular", "read_bytes"):
+        real = getattr(changing_file, name)
+        monkeypatch.setattr(
+            changing_file, name, lambda p, *n, real=real: read.append(p.name) or real(p, *n)
+        )
+    view.refresh()
+    assert read == []
     made.measure("load", **load(plies_per_s=1.0))
-    assert view.refresh()
+    view.refresh()
     assert (view.series.last("load") or {})["plies_per_s"] == 1.0
     made.record(numbered(played(), 50))
-    assert view.refresh()
+    view.refresh()
     assert view.stats.games == 20
     assert view.game(57).number == 57
     made.status(games=121)
-    assert view.refresh()
+    view.refresh()
     assert view.status.games == 121
-    assert not view.refresh()
+    assert set(read) == {"metrics.jsonl", "manifest.jsonl", "status.json"}
+    read.clear()
+    view.refresh()
+    assert read == []
 
 
 def test_networks_come_in_the_order_in_which_they_were_learnt(tmp_path: Path) -> None:
@@ -76,10 +89,10 @@ def test_the_rated_curve_is_read(tmp_path: Path) -> None:
     (tmp_path / "eval").mkdir()
     history = {"schema": 1, "curve": [{"player": "a", "elo": 12.0}, {"player": "b"}, 7]}
     (tmp_path / "eval" / "history.json").write_text(json.dumps(history))
-    assert view.refresh()
+    view.refresh()
     assert view.elo() == [{"player": "a", "elo": 12.0}]
     (made.path / "eval" / "history.json").write_text("{")
-    assert view.refresh()
+    view.refresh()
     assert view.elo() == []
 
 

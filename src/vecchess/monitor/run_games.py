@@ -52,13 +52,11 @@ class ManifestTail:
         """Counts over all of them."""
         self._tail = LogTail(folder / MANIFEST_NAME)
 
-    def refresh(self) -> bool:
-        """Read the lines that are new; returns whether anything changed."""
-        changed = self._tail.was_replaced()
-        if changed:
+    def refresh(self) -> None:
+        """Read the lines that are new."""
+        if self._tail.was_replaced():
             self.entries, self.ids, self.stats = [], IdSet(), GameStats()
         for offset, block in self._tail.blocks():
-            changed = True
             lines = bytes(block).splitlines()
             if offset == 0:
                 self.stats.add(_pruned(lines.pop(0)))
@@ -68,7 +66,6 @@ class ManifestTail:
             self.entries += entries
             self.ids = IdSet.union([self.ids, *(entry.ids for entry in entries)])
             self.stats.add(*(entry.stats for entry in entries))
-        return changed
 
 
 def _parsed(lines: list[bytes]) -> list[ShardEntry] | None:

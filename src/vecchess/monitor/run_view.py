@@ -40,18 +40,14 @@ class RunView:
         self._live = LiveGamesReader(path / "live")
         self.refresh()
 
-    def refresh(self) -> bool:
-        """Read changes since the last call; returns whether there were any, such as that the run
-        stopped writing its status."""
-        before = self.status
+    def refresh(self) -> None:
+        """Read what changed since the last call."""
         files = (self._status_file, self._manifest, self._config, self._history, self._costs)
-        changed = [file.refresh() for file in (*files, self.series)]
+        for file in (*files, self.series):
+            file.refresh()
         self.status = run_status_of(
             self.path, self._status_file, self.config, self.stats, self._changed_unix()
         )
-        after = self.status
-        has_new_state = (before.state, before.is_over) != (after.state, after.is_over)
-        return any(changed) or has_new_state
 
     @property
     def config(self) -> dict[str, Any]:

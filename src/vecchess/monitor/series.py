@@ -41,16 +41,13 @@ class Series:
         self._places: dict[str, array[int]] = {}
         self._parsed: OrderedDict[tuple[str, int], dict[int, Line]] = OrderedDict()
 
-    def refresh(self) -> bool:
-        """Index new lines; returns whether anything changed."""
-        changed = self._tail.was_replaced()
-        if changed:
+    def refresh(self) -> None:
+        """Index new lines."""
+        if self._tail.was_replaced():
             self._places.clear()
             self._parsed.clear()
         for first, block in self._tail.blocks():
             self._index(first, block)
-            changed = True
-        return changed
 
     @property
     def kinds(self) -> dict[str, int]:

@@ -37,16 +37,14 @@ class StatusReader:
         self._looked_at = self._changed_at = float("-inf")
         self._lag_s = 0.0
 
-    def refresh(self) -> bool:
-        """Read the file if it was replaced; returns whether it was."""
+    def refresh(self) -> None:
+        """Read the file if it was replaced."""
         now = time.monotonic()
-        changed = self._file.refresh()
-        if changed:
+        if self._file.refresh():
             is_observed = now - self._looked_at <= FRESH_S  # it was written since the last look
             self._lag_s = 0.0 if is_observed else time.time() - number(self.values, "updated_unix")
             self._changed_at = now
         self._looked_at = now
-        return changed
 
     @property
     def values(self) -> Values:

@@ -33,20 +33,16 @@ class RunFollower:
         self.view = RunView(named) if named is not None else None
         self._look_for_newer()
 
-    def refresh(self) -> bool:
-        """Read what is new; returns whether the view is of another run than before."""
+    def refresh(self) -> None:
+        """Read what is new, of a newer run where the watched one is over."""
         if self.view is not None:
             self.view.refresh()
-        return self._look_for_newer()
+        self._look_for_newer()
 
-    def _look_for_newer(self) -> bool:
+    def _look_for_newer(self) -> None:
         if self._named is not None or not (self.view is None or self.view.status.is_over):
-            return False
+            return
         newest = newest_run(self.runs)
-        if newest is None or (self.view is not None and newest == self.view.path):
-            return False
-        try:
-            self.view = RunView(newest)
-        except ConfigError:  # deleted meanwhile
-            return False
-        return True
+        if newest is not None and (self.view is None or newest != self.view.path):
+            with suppress(ConfigError):  # deleted meanwhile
+                self.view = RunView(newest)
