@@ -1,7 +1,6 @@
-"""What the benches of the dashboard share: a server to ask, a run to watch, tabs that listen."""
+"""What the benches of the dashboard share: a run to watch, tabs that listen."""
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -17,22 +16,6 @@ from urllib.request import urlopen
 
 PROGRAM = [sys.executable, "-m", "vecchess_cli.main"]
 PIECE = 65536
-
-
-@contextmanager
-def dashboard(place: Path) -> Iterator[tuple[str, int]]:
-    """``vecchess dash`` of ``place``: its address, and its process id."""
-    command = [*PROGRAM, "dash", str(place), "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    if not line.startswith("dashboard: "):
-        raise SystemExit(line + process.stderr.read())
-    try:
-        yield line.split()[-1].rstrip("/"), process.pid
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait()
 
 
 @contextmanager
@@ -59,20 +42,6 @@ def plies_per_s(run: Path, seconds: float) -> float:
         status = json.loads((run / "status.json").read_text())
         found.append(status.get("load", {}).get("plies_per_s", 0.0))
     return sum(found) / max(len(found), 1)
-
-
-def memory_mb(pid: int) -> float:
-    """Resident memory of a process."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    raise SystemExit(f"no memory of {pid} to be seen")
-
-
-def cpu_s(pid: int) -> float:
-    """Processor time that a process has taken."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def ask(url: str, path: str) -> Any:

@@ -16,7 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
 
-from bench.dash_client import Tab, ask, cpu_s, dashboard, plies_per_s, selfplay
+from bench.dash_client import Tab, ask, plies_per_s, selfplay
+from tests.dash.serving import CHROMIUM_FLAGS, dashboard, find_chromium
+
+from vecchess.runtime.cost_meter import core_seconds
 
 SETTLE_S = 6.0
 """The run tells its speed over the last 5 s."""
@@ -38,7 +41,6 @@ def tab(url: str, run: str) -> Iterator[None]:
 def chromium(url: str, run: str) -> Iterator[None]:
     """Chromium with the page of the boards."""
     from playwright.sync_api import sync_playwright
-    from tests.dash.serving import CHROMIUM_FLAGS, find_chromium
 
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
@@ -87,11 +89,11 @@ def measure(run: Path, look: object, seconds: float) -> tuple[float, float]:
     if look is None:
         sleep(SETTLE_S)
         return plies_per_s(run, seconds), 0.0
-    with dashboard(run) as (url, pid), look(url, run.name):  # type: ignore[operator]
+    with dashboard(run) as (url, server), look(url, run.name):  # type: ignore[operator]
         sleep(SETTLE_S)
-        before = cpu_s(pid)
+        before = core_seconds([server.pid])
         speed = plies_per_s(run, seconds)
-        return speed, (cpu_s(pid) - before) / seconds
+        return speed, (core_seconds([server.pid]) - before) / seconds
 
 
 if __name__ == "__main__":

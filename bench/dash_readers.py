@@ -12,7 +12,10 @@ import tempfile
 from pathlib import Path
 from time import sleep
 
-from bench.dash_client import Tab, cpu_s, dashboard, memory_mb, plies_per_s, selfplay
+from bench.dash_client import Tab, plies_per_s, selfplay
+from tests.dash.serving import dashboard
+
+from vecchess.runtime.cost_meter import core_seconds, resident_bytes
 
 KINDS = ("quick",) * 8 + ("slow", "cut")
 
@@ -27,9 +30,14 @@ def main() -> None:
         run = Path(folder) / "run"
         with (
             selfplay(run, flags or ["--net", "tiny", "--gpus", "cpu"]),
-            dashboard(run) as (url, pid),
+            dashboard(run) as (url, server),
         ):
-            print(json.dumps(measure(run, url, pid, options.tabs, options.seconds)))
+            print(json.dumps(measure(run, url, server.pid, options.tabs, options.seconds)))
+
+
+def memory_mb(pid: int) -> float:
+    """Resident memory of the server."""
+    return (resident_bytes([pid]) or 0) / 2**20
 
 
 def measure(run: Path, url: str, pid: int, num_tabs: int, seconds: float) -> dict[str, object]:
@@ -42,12 +50,12 @@ def measure(run: Path, url: str, pid: int, num_tabs: int, seconds: float) -> dic
     for tab in tabs:
         tab.start()
     sleep(6.0)
-    used = cpu_s(pid)
+    used = core_seconds([pid])
     first = plies_per_s(run, seconds / 2)
     middle = memory_mb(pid)
     second = plies_per_s(run, seconds / 2)
     end = memory_mb(pid)
-    used = cpu_s(pid) - used
+    used = core_seconds([pid]) - used
     for tab in tabs:
         tab.end()
     sleep(3.0)

@@ -23,8 +23,9 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.request import urlopen
 
-from bench.dash_client import Tab, dashboard
+from bench.dash_client import Tab
 from bench.usage import Usage, descendants, held_by
+from tests.dash.serving import dashboard
 
 SCHEMA = 1
 NEGATIVE = 3
@@ -37,7 +38,7 @@ MOST_MB = 24.0
 MB_PER_SHARD = 4096 / 2**20
 """And by so much for each shard it knows of, thrice what a line of the manifest takes in memory."""
 MOST = {"descriptors": 2.0, "threads": 2.0}
-TOPICS = ["runs", "run:run", "grid:run"]
+TOPICS = ["runs", "run/run", "boards/run/16"]
 ASKED = ("series/learn", "series/load", "config", "games/0")
 
 
@@ -108,8 +109,8 @@ def endure(run: Path, seconds: float, settle: float) -> dict[str, Any]:
     counts, ended = dict.fromkeys(("answers", "refused", "moves", "games"), 0), Event()
     with running(driver, run) as train, running("-m", "vecchess_cli.main", "uci") as engine:
         _wait_for(train, lambda: any(run.glob("checkpoints/0*")))
-        with dashboard(run.parent) as (address, dash):
-            pids = {"train": train.pid, "dash": dash, "uci": engine.pid}
+        with dashboard(run.parent) as (address, server):
+            pids = {"train": train.pid, "dash": server.pid, "uci": engine.pid}
             tabs = [Tab(address, TOPICS, kind) for kind in ("quick", "cut", "cut")]
             others = [
                 Thread(target=ask_questions, args=(address, ended, counts)),

@@ -37,8 +37,8 @@ def shrink() -> None:
     from vecchess.selfplay.worker import worker
     from vecchess.store import status_file as status
 
-    status.INTERVAL_S = chronicle.STATUS_INTERVAL_S = chronicle.LOAD_INTERVAL_S = SHRUNKEN_S
-    worker.STATS_INTERVAL_S = worker.INTERVAL_S = 5 * SHRUNKEN_S
+    status.INTERVAL_S = chronicle.STATUS_INTERVAL_S = chronicle.METRICS_INTERVAL_S = SHRUNKEN_S
+    worker.STATS_INTERVAL_S = showcase.INTERVAL_S = 5 * SHRUNKEN_S
     showcase.ENDED_S = SHRUNKEN_S
 
 

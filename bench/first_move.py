@@ -14,12 +14,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 from statistics import median
 from time import monotonic
 from typing import Any
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+from vecchess.runtime.cost_meter import core_seconds
+
 STEPS = (("uciok", "uci"), ("readyok", "isready"))
 """An answer, and the command before it."""
 
@@ -43,16 +43,10 @@ def times_of(flags: list[str], go: str, cache: str | None) -> dict[str, tuple[fl
             while not (said := process.stdout.readline()).startswith(answer):
                 if not said:
                     raise SystemExit(f"the engine ended before it said {answer}")
-            found[answer] = monotonic() - start, processor_seconds(process.pid)
+            found[answer] = monotonic() - start, core_seconds([process.pid])
         process.stdin.write("quit\n")
         process.stdin.flush()
     return found
-
-
-def processor_seconds(pid: int) -> float:
-    """Of all threads of a running process."""
-    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(words[11]) + int(words[12])) / TICKS_PER_S
 
 
 def summary(runs: list[dict[str, tuple[float, float]]]) -> dict[str, dict[str, float]]:

@@ -27,6 +27,7 @@ from vecchess.config.import_settings import EngineLabelsConfig
 from vecchess.importers.engine_label import ask_engine, engine_options, open_engine
 from vecchess.importers.label_games import labelled_plies
 from vecchess.importers.recorded_places import recorded_games
+from vecchess.runtime.cost_meter import core_seconds
 from vecchess.runtime.engines.uci_client import find_engine
 from vecchess.store.replay_positions import replay_moves
 
@@ -51,12 +52,6 @@ def read_positions(place: Path, most: int) -> list[tuple[int, chess.Board]]:
     return found[:most]
 
 
-def engine_seconds(pid: int) -> float:
-    """Processor time of a running process."""
-    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(words[11]) + int(words[12])) / TICKS_PER_S
-
-
 def own_seconds() -> float:
     """Processor time of this process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -65,11 +60,11 @@ def own_seconds() -> float:
 
 def measure(positions: list[tuple[int, chess.Board]], pid: int, ask: Ask) -> dict[str, float]:
     """Seconds of the engine, of this process, and on the clock, for all ``positions``."""
-    engine, own, clock = engine_seconds(pid), own_seconds(), monotonic()
+    engine, own, clock = core_seconds([pid]), own_seconds(), monotonic()
     for number, board in positions:
         ask(board, number)
     return {
-        "engine": engine_seconds(pid) - engine,
+        "engine": core_seconds([pid]) - engine,
         "own": own_seconds() - own,
         "clock": monotonic() - clock,
     }

@@ -11,6 +11,7 @@ all boards and ten lines are new each time, as they are each second. Prints one 
 
 import argparse
 import json
+import os
 import random
 import resource
 import shutil
@@ -31,6 +32,7 @@ from vecchess.chess.uci_moves import action_of
 from vecchess.config import TrainConfig, to_toml
 from vecchess.importers.imported_game import ImportedGame, to_records
 from vecchess.monitor.run_view import RunView
+from vecchess.runtime.cost_meter import resident_bytes
 from vecchess.store.manifest import Manifest, ShardEntry
 from vecchess.store.records import GameRecords
 from vecchess.store.run_folder import RunFolder
@@ -119,8 +121,7 @@ def _timed(work: Any) -> tuple[float, Any]:
 
 def _memory_mb() -> float:
     """What the process holds now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return round(pages * resource.getpagesize() / 1e6, 1)
+    return round((resident_bytes([os.getpid()]) or 0) / 1e6, 1)
 
 
 def _make(run: RunFolder, num_lines: int, num_games: int) -> GameRecords:

@@ -20,8 +20,9 @@ from urllib.request import Request, urlopen
 
 import chess
 import numpy as np
-from bench.dash_client import PROGRAM, dashboard
+from bench.dash_client import PROGRAM
 from bench.uci_games import opening
+from tests.dash.serving import dashboard
 
 from vecchess.arena.ratings.score import Score
 

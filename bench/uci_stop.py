@@ -10,40 +10,19 @@ import argparse
 import json
 import random
 import statistics
-import subprocess
 import sys
 from time import monotonic, sleep
 
+from vecchess.runtime.engines.engine_pipe import EnginePipe
 from vecchess.uci.tasks import BENCH_FENS
 
 
-class Engine:
-    """The engine at the other end of two pipes."""
-
-    def __init__(self, flags: list[str]) -> None:
-        command = [sys.executable, "-m", "vecchess_cli.main", "uci", *flags]
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, bufsize=1)
-
-    def send(self, line: str) -> None:
-        """Send a line."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-
-    def ask(self, line: str, answer: str) -> float:
-        """Milliseconds from a line to the answer that begins so."""
-        assert self._process.stdout is not None
-        start = monotonic()
-        self.send(line)
-        while not self._process.stdout.readline().startswith(answer):
-            pass
-        return 1000 * (monotonic() - start)
-
-    def close(self) -> None:
-        """End it."""
-        self.send("quit")
-        self._process.wait()
+def milliseconds(engine: EnginePipe, line: str, answer: str) -> float:
+    """From a line to the answer that begins so."""
+    start = monotonic()
+    engine.send(line)
+    engine.read_until(answer, None)
+    return 1000 * (monotonic() - start)
 
 
 def summary(times: list[float]) -> dict[str, float]:
@@ -62,15 +41,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     chance = random.Random(options.seed)
-    engine = Engine(["--net", options.net])
-    opening = engine.ask("isready", "readyok")
+    engine = EnginePipe([sys.executable, "-m", "vecchess_cli.main", "uci", "--net", options.net])
+    opening = milliseconds(engine, "isready", "readyok")
     stops, readies = [], []
     for number in range(options.times):
         engine.send(f"position fen {BENCH_FENS[number % len(BENCH_FENS)]}")
         engine.send("go infinite")
         sleep(chance.uniform(0.0, 0.5))
-        readies.append(engine.ask("isready", "readyok"))
-        stops.append(engine.ask("stop", "bestmove"))
+        readies.append(milliseconds(engine, "isready", "readyok"))
+        stops.append(milliseconds(engine, "stop", "bestmove"))
     engine.close()
     facts = {"schema": 1, "net": options.net, "times": options.times, "first_ready": round(opening)}
     print(json.dumps(facts | {"stop_ms": summary(stops), "isready_ms": summary(readies)}))

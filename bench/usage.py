@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import linear_regression
 from time import monotonic
 
 MOST_OF_IT = 0.6
@@ -78,12 +79,9 @@ class Usage:
 def _grown(samples: Sequence[tuple[float, float]], settle_s: float) -> float:
     """Growth from ``settle_s`` to the last sample, by the line nearest to them."""
     x, y = zip(*[sample for sample in samples if sample[0] >= settle_s], strict=True)
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    spread = sum((one - mean_x) ** 2 for one in x)
-    if not spread:
+    if x[0] == x[-1]:
         return 0.0
-    slope = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread
-    return round(slope * (x[-1] - x[0]), 3)
+    return round(linear_regression(x, y).slope * (x[-1] - x[0]), 3)
 
 
 def held_by(pid: int) -> dict[str, float] | None:

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from triton.runtime.errors import OutOfResources, PTXASError
 
+from vecchess.bench.entrants import unanswered
 from vecchess.chess.planes import NUM_PLANES
 from vecchess.errors import DeviceError
 from vecchess.inference.backend import Backend
@@ -166,9 +167,7 @@ class TileTooLargeError(Exception):
 
 def answers(backend: Backend, questions: Requests) -> Answers:
     """All rows, admitted in the order they come."""
-    asked = Requests.empty(questions.num_rows, questions.planes.shape[1])._replace(
-        planes=questions.planes, legal=questions.legal, num_legal=questions.num_legal
-    )
+    asked = unanswered(questions)
     answer_all(backend, asked)
     return Answers(asked.policy, asked.wdl, asked.steps)
 

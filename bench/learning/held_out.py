@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vecchess.inference.backend_registry import open_backend
-from vecchess.inference.engine import SlotEngine
+from vecchess.inference.engine import answer_all
 from vecchess.inference.requests import Requests
 from vecchess.snn.integer.integer_net import ExitRule, IntegerNet
 from vecchess.snn.integer.net_file import load_net
@@ -45,11 +45,9 @@ class Entrant:
 
     def answer(self, requests: Requests) -> float:
         """Answers all rows; returns the processor time in seconds."""
-        engine = SlotEngine(open_backend("cpu", self.net, SLOTS, self.rule), requests)
-        engine.submit(np.arange(requests.num_rows, dtype=np.int32))
+        backend = open_backend("cpu", self.net, SLOTS, self.rule)
         begin = process_time()
-        while not engine.is_idle:
-            engine.step()
+        answer_all(backend, requests)
         return process_time() - begin
 
     def log_policy(self, requests: Requests) -> Floats:

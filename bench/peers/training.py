@@ -19,6 +19,7 @@ from vecchess.bench.throughput import keep_to_cores
 from vecchess.chess.sample import random_planes
 from vecchess.config.bench_settings import BenchConfig
 from vecchess.machine_limits import num_cores
+from vecchess.runtime.torch_environment import torch_threads
 from vecchess.shapes import NUM_ACTIONS, NUM_OUTCOMES
 from vecchess.snn.create import sizes_of, twin_sizes
 from vecchess.snn.modules.fused_layer import GROUP
@@ -133,16 +134,12 @@ def run(config: TrainingBench) -> dict[str, Any]:
     """
     sizes = sizes_of(config.net)
     keep_to_cores(config.cores)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(num_cores())
-    try:
+    with torch_threads(num_cores()):
         learners = _learners(config, sizes)
         for learner in learners:
             for _ in range(WARM_UP):
                 learner.turn()
         return _facts(config, learners, time_in_turns(learners, config.seconds))
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _learners(config: TrainingBench, sizes: NetConfig) -> list[TrainingEntrant]:
