@@ -56,9 +56,13 @@ class SelfplayWatcher:
 class LineWatcher(SelfplayWatcher):
     """A watcher that shows no progress: lines are all that it passes on."""
 
-    report_line: ReportLine = no_report
+    on_line: ReportLine = no_report
     on_update: Callable[[], None] = lambda: None
     """Called instead of showing anything."""
+
+    def report_line(self, line: str) -> None:
+        """Pass it on."""
+        self.on_line(line)
 
     def update(self, supervisor: "Supervisor") -> None:
         """Let the caller do what it has to do many times a second."""
