@@ -83,8 +83,10 @@ def main() -> None:
     with open_import_folder(options.out, facts) as folder:
         for shard in shards[len(folder.manifest.entries) :]:
             games = shard.read().by_number()
-            chosen = np.isin(games.numbers, labels.numbers)
-            games = games.take(np.flatnonzero(chosen))
+            chosen = np.flatnonzero(np.isin(games.numbers, labels.numbers))
+            if not len(chosen):
+                parser.error(f"{options.labels}: no labels of the games in {shard.path}")
+            games = games.take(chosen)
             own = labels.take(np.searchsorted(labels.numbers, games.numbers))
             try:
                 folder.write(blended(games, own, options.value, options.policy))

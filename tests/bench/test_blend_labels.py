@@ -84,6 +84,22 @@ def test_games_without_labels_are_left_out(
     assert "from 0 to 1" in capsys.readouterr().err
 
 
+def test_a_shard_without_any_labels_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where the labels number the games otherwise."""
+    games = made_up([3, 4])
+    for folder, chosen in (("games", 0), ("labels", 1)):
+        (tmp_path / folder).mkdir()
+        write_shard(tmp_path / folder / "0.npz", games.take(np.array([chosen])), NO_RUN)
+    places = [str(tmp_path / name) for name in ("games", "labels", "out")]
+    monkeypatch.setattr(sys, "argv", ["blend", *places[:2], "--out", places[2]])
+    with pytest.raises(SystemExit) as ended:
+        blend_labels.main()
+    assert ended.value.code == 2
+    assert f"no labels of the games in {tmp_path / 'games' / '0.npz'}" in capsys.readouterr().err
+
+
 def test_labels_of_other_games_are_refused() -> None:
     games = made_up([3])
     with pytest.raises(DataError, match="other games"):
