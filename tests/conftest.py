@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -37,6 +38,9 @@ from vecchess.snn.presets import NetConfig  # noqa: E402
 # Files are compiled once, not in each of some hundred processes, where a container forbids that.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# A shell has what it starts in the background ignore Ctrl-C, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Nearly all that imports make stays; ``pytest_collection_finish`` enables it again.
 gc.disable()
 
