@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from vecchess.chess.action import actions_to_moves
-from vecchess.chess.fen import from_board, from_fens
-from vecchess.chess.game_arrays import Games
+from vecchess.chess.fen import from_board
 from vecchess.chess.history import REPEATED_SHIFT
 from vecchess.chess.position import COUNTERS
 from vecchess.chess.uci_moves import uci_to_move
@@ -164,18 +163,13 @@ def test_clocks_beyond_the_fifty_moves() -> None:
         assert session.visits >= 50 or session.is_proven
 
 
-def test_the_positions_before_are_those_of_a_match() -> None:
-    """Marked where they are repeated; a pawn move, and a FEN's clock, begin another history."""
-    start = "7k/8/8/8/8/8/4P3/R3K3 w - - 3 9"
-    game, only = Games.at(from_fens([start]), 400), np.zeros(1, np.int64)
+def test_repeated_positions_before_are_marked() -> None:
+    """A pawn move, and a FEN's clock, begin another history."""
     session, marks = new_session(), []
-    session.set_up(from_board(chess.Board(start)))
+    session.set_up(from_board(chess.Board("7k/8/8/8/8/8/4P3/R3K3 w - - 3 9")))
     before, after = "a1a2 h8g8 a2a1 g8h8 a1a2 h8g8", "g8h8 a2a1 h8g8 a1a2 g8h8 a2a1 h8g8"
     for uci in f"{before} e2e4 {after}".split():
-        move = uci_to_move(game.positions[0], uci)
-        game.play(only, np.array([move], np.uint16))
-        session.play(move)
-        assert np.array_equal(session.past, game.past)
+        session.play(uci_to_move(session.position, uci))
         marked = session.past[..., COUNTERS] >> np.uint64(REPEATED_SHIFT) & np.uint64(1)
         marks.append(int(marked.sum()))
     assert marks == [0, 0, 0, 0, 1, 2, 3, 3, 3, 3, 3, 4, 4, 4]
